@@ -4,6 +4,7 @@ import numpy as np
 
 from prophase.phase.prototypes import prototypes_of
 from prophase.phase.stays import stay_lengths, stays_of, transition_table
+from prophase.trace.series.usage_series import Series, SeriesSet
 
 
 def test_stays_do_not_run_over_from_one_series_to_the_next() -> None:
@@ -39,3 +40,14 @@ def test_every_execution_is_covered_by_exactly_one_prototype() -> None:
     covered = sorted(number for one in found.prototypes for number in one.stands_for)
     assert covered == list(range(20))
     assert found.covered(len(found.prototypes)) == 1.0
+
+
+def test_stays_last_as_long_as_the_samples_of_their_own_series() -> None:
+    labels = [np.repeat([0, 1], [4, 2]), np.repeat([0, 1], [4, 2])]
+    series = tuple(
+        Series(name, step * np.arange(6.0), np.zeros((6, 1)), np.arange(6) == 0, np.arange(6))
+        for name, step in (("a", 10.0), ("b", 60.0))
+    )
+    found = stay_lengths(stays_of(labels), 2, SeriesSet(series, ("cpu",), 35.0, 300.0))
+    assert found["median_s"][0] == 140.0
+    assert found["longest_s"].tolist() == [240.0, 120.0]

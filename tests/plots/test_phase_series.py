@@ -48,3 +48,23 @@ def test_rare_transitions_are_left_out_of_the_graph() -> None:
     words = [text.get_text() for text in figure.axes[0].texts]
     assert "99 %" in words
     assert "1 %" not in words
+
+
+@pytest.mark.parametrize(
+    ("first", "words", "label"),
+    [
+        (0.0, ["0 s", "1 h", "2 h", "3 h", "4 h", "5 h"], "time since the first sample"),
+        (1_779_537_600.0, ["12:00\n2026-05-23", "13:00", "14:00"], "date and time"),
+    ],
+)
+def test_the_axis_of_a_series_is_its_clock(first: float, words: list[str], label: str) -> None:
+    figure = plot_series(np.zeros((301, 1)), time_s=first + 60.0 * np.arange(301))
+    axes = figure.axes[-1]
+    assert [one.get_text() for one in axes.get_xticklabels()][: len(words)] == words
+    assert axes.get_xlabel() == label
+
+
+def test_a_series_with_a_pause_has_ticks_where_its_samples_are() -> None:
+    times = np.concatenate([60.0 * np.arange(100), 86_400.0 + 60.0 * np.arange(100)])
+    axes = plot_series(np.zeros((200, 1)), time_s=times).axes[-1]
+    assert (np.diff(axes.get_xticks()) > 0.04 * 200).all()

@@ -128,8 +128,13 @@ def phase_section(usage: pd.DataFrame, folder: Path, seed: int) -> Section:
     one = usage[usage["series_id"] == first]
     phases = labelled.loc[labelled["series_id"] == first, "phase"].to_numpy(int)
     metrics = [name for name in detector.metrics_ if name in one]
-    figure = plot_series(one[metrics].to_numpy(float)[: len(phases)], phases=[phases],
-                                     names=metrics)  # fmt: skip
+    seen = one[: len(phases)]
+    figure = plot_series(
+        seen[metrics].to_numpy(float),
+        phases=[phases],
+        names=metrics,
+        time_s=seen["time_s"].to_numpy(float),
+    )
     told = ["phase", "metric", "share_pct", "mean", "q05", "q95"]
     rows = finite(detector.statistics_[told].to_dict("records"))
     containers = usage["series_id"].nunique()

@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -133,15 +133,32 @@ def say(text: str) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Any]:
-    """Show on stderr what is being done; yields a function (step, percent or None)."""
-    from rich.console import Console
+    """Show on stderr what is being done; yields a function (step, percent or None).
 
+    The bar appears with the first step: what is answered at once needs none.
+    """
     if not sys.stderr.isatty():
         yield lambda step, percent: None
         return
+    with ExitStack() as shown:
+        bars: list[tuple[Any, Any]] = []
+
+        def show(step: str, percent: float | None) -> None:
+            if not bars:
+                bar = shown.enter_context(_bar())
+                bars.append((bar, bar.add_task("starting", total=None)))
+            bar, task = bars[0]
+            total = None if percent is None else 100
+            bar.update(task, description=step, total=total, completed=percent or 0)
+
+        yield show
+
+
+def _bar() -> Any:
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    bar = Progress(
+    return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
@@ -149,14 +166,6 @@ def progress_bar() -> Iterator[Any]:
         console=Console(stderr=True),
         transient=True,
     )
-    with bar:
-        task = bar.add_task("starting", total=None)
-        yield lambda step, percent: bar.update(
-            task,
-            description=step,
-            total=None if percent is None else 100,
-            completed=percent or 0,
-        )
 
 
 def typed_command() -> str:

@@ -256,7 +256,7 @@ class PhaseDetector(FittedPhases):
         self.statistics_ = pd.concat([self.statistics_, fresh], ignore_index=True)
         totals = self.statistics_.groupby("metric")["samples"].transform("sum")
         self.statistics_["share_pct"] = 100 * self.statistics_["samples"] / totals
-        longer = stay_lengths(stays_of(labels), self.n_phases_)
+        longer = stay_lengths(stays_of(labels), self.n_phases_, found)
         self.lengths_ = pd.concat(
             [self.lengths_, longer[longer["phase"] >= old]], ignore_index=True
         )
@@ -267,7 +267,7 @@ class PhaseDetector(FittedPhases):
         stays = stays_of(labels)
         self.labels_ = labels
         self.statistics_ = phase_statistics(found, labels, self.n_phases_)
-        self.lengths_ = stay_lengths(stays, self.n_phases_)
+        self.lengths_ = stay_lengths(stays, self.n_phases_, found)
         self.transitions_ = transition_table(stays, self.n_phases_)
         self.next_ = learn_next(labels, self.n_phases_)
         self.prototypes_ = prototypes_of(labels)
@@ -325,6 +325,7 @@ def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
         "window": detector.labeller_.history,
         "metrics": list(detector.metrics_),
         "step_s": detector.step_s_,
+        "usual_step_s": detector.usual_step_s_,
         "gap_s": detector.gap_s_,
         "statistics": detector.statistics_.to_dict("records"),
         "lengths": detector.lengths_.to_dict("records"),
@@ -357,11 +358,13 @@ def by_series(labels: pd.DataFrame) -> list[dict[str, object]]:
             {
                 "series_id": str(name),
                 "samples": len(part),
+                "span_s": float(part["time_s"].max() - part["time_s"].min()),
                 "changes": int((phase[1:] != phase[:-1]).sum()),
                 "phase_now": int(phase[-1]),
                 "new_pct": 100 * float(part["new"].mean()),
                 "phases": ", ".join(
-                    f"{number}: {100 * share:.0f} %" for number, share in counts.head(4).items()
+                    f"{'none' if number < 0 else number}: {100 * share:.0f} %"
+                    for number, share in counts.head(4).items()
                 ),
             }
         )

@@ -224,6 +224,12 @@ def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
         found.trials_ = tuple(_trial(row) for row in meta["trials"])
         found.statistics_ = pd.DataFrame(meta["statistics"])
         found.lengths_ = pd.DataFrame(meta["lengths"])
+        for word in ("mean", "median", "longest"):
+            # files of earlier versions count in samples
+            if f"{word}_s" not in found.lengths_:
+                found.lengths_[f"{word}_s"] = (
+                    found.lengths_[f"{word}_samples"] * found.usual_step_s_
+                )
         found.prototypes_said_ = meta["prototypes"]
         found.prototype_rows_ = meta.get("prototype_rows", [])
         found.notes_, found.data_hash_ = tuple(meta["notes"]), held.data_hash

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from prophase import units
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.phase.detector import PhaseDetector, labels_as_json, phases_as_json
@@ -52,13 +53,17 @@ def phase_result(detector: PhaseDetector, phase: int) -> Result:
     )
     said: list[str] = []
     if follows:
-        told = ", ".join(f"phase {number} {100 * share:.0f} %" for share, number in follows[:4])
-        said.append(f"Followed by: {told}.")
+        then = ", ".join(f"phase {number} {100 * share:.0f} %" for share, number in follows[:4])
+        said.append(f"Followed by: {then}.")
     foreseen = detector.next_.forecast(phase)
+
+    def told(samples: float) -> str:
+        return units.duration(samples * detector.usual_step_s_)
+
     if foreseen is not None:
         said.append(
-            f"Lasts {foreseen.remaining.value:.0f} samples (four stays of five: "
-            f"{foreseen.remaining.low:.0f} to {foreseen.remaining.high:.0f})."
+            f"Lasts {told(foreseen.remaining.value)} (four stays of five: "
+            f"{told(foreseen.remaining.low)} to {told(foreseen.remaining.high)})."
         )
     values: JsonObject = finite(
         {
@@ -106,7 +111,7 @@ def _overview(detector: PhaseDetector) -> list[Row]:
             "phase": number,
             "share_pct": float(inside["share_pct"].iloc[0]),
             "stays": int(held["stays"]),
-            "median_samples": held["median_samples"],
+            "median_stay": units.amount(held["median_s"], "s", missing="-"),
         }
         for _, one in inside.head(_MOST_METRICS).iterrows():
             row[f"{one['metric']}_q50"] = one["q50"]

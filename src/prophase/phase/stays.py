@@ -94,9 +94,15 @@ def phase_statistics(found: SeriesSet, labels: Sequence[Ints], n_phases: int) ->
     return pd.DataFrame(rows)
 
 
-def stay_lengths(stays: Stays, n_phases: int) -> pd.DataFrame:
-    """Return a row per phase: how often it was entered, and for how many samples it lasted."""
+def stay_lengths(stays: Stays, n_phases: int, found: SeriesSet | None = None) -> pd.DataFrame:
+    """Return a row per phase: how often it was entered, and for how long it lasted.
+
+    In samples, and in seconds where the series are given: each counts by its own usual step.
+    """
     rows = []
+    lasted = None
+    if found is not None:
+        lasted = stays.samples * np.array([one.step_s for one in found.series])[stays.series]
     for number in range(n_phases):
         inside = stays.phase == number
         lengths = stays.samples[inside & stays.whole]
@@ -111,6 +117,13 @@ def stay_lengths(stays: Stays, n_phases: int) -> pd.DataFrame:
                 "longest_samples": int(stays.samples[inside].max(initial=0)),
             }
         )
+        if lasted is not None:
+            seconds = lasted[inside & stays.whole]
+            rows[-1] |= {
+                "mean_s": float(seconds.mean()) if known else np.nan,
+                "median_s": float(np.median(seconds)) if known else np.nan,
+                "longest_s": float(lasted[inside].max(initial=0.0)),
+            }
     return pd.DataFrame(rows)
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from prophase.phase.detector import PhaseDetector
 from prophase.phase.prototypes import prototypes_of
-from prophase.plots.phase_series import phase_colour, phase_legend, plot_series, shade
+from prophase.plots.phase_series import phase_colour, phase_legend, plot_series, sample_clock, shade
 from prophase.plots.style import INK, MUTED, PAPER, WIDTH_IN, canvas, draw, save
 from prophase.plural import counted
 from prophase.result.short_names import short
@@ -113,6 +113,7 @@ def save_figures(detector: PhaseDetector, usage: pd.DataFrame, folder: Path) -> 
             one.values,
             phases=[detector.labels(one)],
             names=detector.metrics_,
+            time_s=one.time_s,
         )
         figure.suptitle(short(one.series_id, 60), fontsize=10, x=0.01, ha="left")
         save(figure, folder, f"phases-{number}", formats=("png",))
@@ -124,18 +125,24 @@ def prototype_strips(detector: PhaseDetector, found: Sequence[Series]) -> Figure
     """Draw the phases of the executions that stand for most, a strip each."""
     labels = [detector.labels(one) for one in found]
     shown = prototypes_of(labels).prototypes[:_PROTOTYPES]
-    longest = max(len(labels[one.series]) for one in shown)
+    steps = [found[one.series].step_s for one in shown]
+    longest_s = max(len(labels[one.series]) * step for one, step in zip(shown, steps, strict=True))
     with canvas(1.5 * WIDTH_IN, 0.55 * len(shown) + 1.2) as figure:
         for row, one in enumerate(shown):
             axes = figure.add_subplot(len(shown), 1, row + 1)
             shade(axes, labels[one.series], None, 1.0)
-            axes.set_xlim(-0.5, longest - 0.5)
+            # series may differ in their steps: all strips are of one clock
+            clock = np.arange(0.0, longest_s + steps[row], steps[row])
+            sample_clock(axes, clock)
+            axes.set_xlim(-0.5, longest_s / steps[row] - 0.5)
             axes.set_yticks([])
             axes.grid(False)
-            axes.tick_params(labelbottom=row == len(shown) - 1)
+            last = row == len(shown) - 1
+            axes.tick_params(labelbottom=last)
+            if not last:
+                axes.set_xlabel("")
             alike = counted(len(one.stands_for), "execution")
             axes.set_title(f"{short(found[one.series].series_id, 50)}: {alike}", fontsize=8)
-        axes.set_xlabel("sample")
         phase_legend(figure, [labels[one.series] for one in shown])
     return figure
 

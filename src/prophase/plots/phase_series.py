@@ -10,10 +10,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prophase import units
 from prophase.errors import ParameterError, storage_error
 from prophase.phase.stays import stays_of
 from prophase.plots.style import COLOURS, GRID, WIDTH_IN, canvas, count_axis
 from prophase.result.short_names import short
+from prophase.trace.describe.trace_clock import date_of
 from prophase.trace.series.usage_series import Floats, Ints
 
 #: after the eight colours of the house, their paler sisters
@@ -52,6 +54,7 @@ def plot_series(
     palette: Mapping[int, str] | None = None,
     words: tuple[str, ...] = ("true", "other"),
     shaded: bool = True,
+    time_s: Floats | None = None,
     file: Path | str | None = None,
 ) -> Figure:
     """Draw a series, one row per metric, or two over each other, with strips of phases above.
@@ -66,6 +69,9 @@ def plot_series(
         What to call each of two series.
     shaded : bool, default=True
         Colour the background of a single series by phase.
+    time_s : array, optional
+        When the samples were taken: the axis has dates, or the time since the first one, instead
+        of numbers of samples.
     """
     words = words if len(series) > 1 else ()
     arrays, columns = _checked(series, phases, names)
@@ -94,12 +100,50 @@ def plot_series(
             if words and place == 0:
                 axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(words))
             if last:
-                axes.set_xlabel("sample")
+                sample_clock(axes, time_s)
         if phases:
             phase_legend(figure, phases, palette)
     if file:
         save_file(figure, file)
     return figure
+
+
+#: seconds between ticks of a clock
+_TICKS_S = (
+    1, 2, 5, 10, 15, 30, *(60 * n for n in (1, 2, 5, 10, 15, 30)),
+    *(3600 * n for n in (1, 2, 3, 6, 12)), *(86400 * n for n in (1, 2, 7, 14, 30, 90, 365)),
+)  # fmt: skip
+_MOST_TICKS = 7
+
+
+def sample_clock(axes: Axes, time_s: Floats | None) -> None:
+    """Label an axis of samples with their times: dates if these are dates, else time since then."""
+    if time_s is None or len(time_s) < 2:
+        axes.set_xlabel("sample")
+        return
+    first, last = float(time_s[0]), float(time_s[-1])
+    dated = date_of(first, "unix") is not None
+    zero = 0.0 if dated else first
+    step = next((one for one in _TICKS_S if (last - first) / one <= _MOST_TICKS), _TICKS_S[-1])
+    wanted = np.arange(np.ceil((first - zero) / step), np.floor((last - zero) / step) + 1) * step
+    places = np.interp(wanted + zero, time_s, np.arange(len(time_s)))
+    # the ticks of a pause in the series would lie on each other
+    apart = np.diff(places, prepend=-np.inf) > 0.04 * len(time_s)
+    axes.set_xticks(places[apart], _moments(wanted[apart], step, dated))
+    axes.set_xlabel("date and time" if dated else "time since the first sample")
+
+
+def _moments(times: Floats, step: float, dated: bool) -> list[str]:
+    """Return the words at ticks; the day where it begins."""
+    if not dated:
+        return [units.duration(float(one)) for one in times]
+    told, day = [], ""
+    for moment in filter(None, (date_of(float(one), "unix") for one in times)):
+        today = f"{moment:%Y-%m-%d}"
+        clock = f"{moment:%H:%M:%S}" if step < 60 else f"{moment:%H:%M}"
+        told.append(today if step >= 86400 else clock if today == day else f"{clock}\n{today}")
+        day = today
+    return told
 
 
 def plot_phase_boxes(

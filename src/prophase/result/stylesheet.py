@@ -100,12 +100,15 @@ body{padding:.75rem .5rem 3rem}
 section,footer{padding:.9rem .8rem;border-radius:8px} h1{font-size:1.5rem}
 footer dl{grid-template-columns:1fr} footer dt{margin-top:.4rem}}
 """
-    "@media print{:root{" + _variables(dark=False) + "}"
+    # a dark scheme would paint the sheet dark behind the dark ink
+    "@media print{:root{color-scheme:light only;" + _variables(dark=False) + "}"
     """
-html{background:none;font-size:10.5pt} body{max-width:none;padding:0} nav{display:none}
+html{background:#fff;font-size:10.5pt} body{max-width:none;padding:0} nav{display:none}
 section,footer{border:0;padding:0;margin:0 0 1.2rem;border-radius:0}
 h2,h3,caption{break-after:avoid} tr,figure,.callout,.facts div,.cards div{break-inside:avoid}
-.scroll{overflow:visible} th,td{white-space:normal;padding-right:.4rem} table{font-size:8.5pt}
+.scroll{overflow:visible} th,td,.cards small{white-space:normal;overflow-wrap:break-word}
+th,td{padding-right:.4rem} thead th,td.w{min-width:0;overflow-wrap:anywhere} table{font-size:8pt}
+.tables>*{min-width:0}
 .figures{grid-template-columns:1fr 1fr} pre{white-space:pre-wrap} .made{display:none}
 details::details-content{content-visibility:visible;block-size:auto}
 summary{color:var(--muted);list-style:none}

@@ -72,6 +72,24 @@ def saved_money(
     return [*rows, total]
 
 
+def reserved_cost(jobs: pd.DataFrame, prices: Prices) -> Floats:
+    """Return what the requests of each job cost over its run time; NaN if it reserved nothing.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"request_memory_gib": [10.0, None], "duration_s": 7200.0})
+    >>> reserved_cost(jobs, Prices(gib_hour=0.5)).tolist()
+    [10.0, nan]
+    """
+    hours = numbers(jobs, "duration_s") / 3600 * instances_of(jobs)
+    parts = [
+        RESOURCES[name].requested(jobs) * hours * _price(jobs, name, prices)
+        for name in ("memory", "cpu", "gpu")
+    ]
+    known = np.isfinite(parts).any(axis=0)
+    return np.where(known, np.nansum(parts, axis=0), np.nan)
+
+
 def _row(task: str, runs: int, cost: float, saved: float, months: float) -> JsonObject:
     def monthly(amount: float) -> float | None:
         return amount / months if months > 0 else None

@@ -25,7 +25,7 @@ from prophase.study.steps.context import StepContext
 from prophase.study.steps.import_trace import imported, place_of
 from prophase.study.steps.registry import STEPS, StudyStep, steps_named
 from prophase.study.study_report import study_result
-from prophase.trace.prices import Prices
+from prophase.trace.prices import Prices, kept_prices
 from prophase.trace.source_files import file_hash
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import PROFILES
@@ -162,6 +162,8 @@ def run_study(
         How to run it again, for the report.
     """
     watch = watching or Watching()
+    if plan.prices is None and (kept := kept_prices(plan.trace)) is not None:
+        plan = plan.changed(prices=str(kept))
     chosen = steps_named(plan.steps)
     check_plan(plan)
     total = len(chosen) + 1

@@ -19,7 +19,7 @@ from prophase.errors import (
 )
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
-from prophase.trace.service_database import has_service_database
+from prophase.trace.service_database import has_service_database, may_have_reports
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REQUESTS
 
@@ -178,16 +178,17 @@ def kept_classifier(workspace: Path | str) -> ProfileClassifier | None:
 
 def _with_reported(folder: Path, model: JobModel) -> JobModel:
     """Return the model as the service has it: with the jobs that were reported since."""
-    if not has_service_database(folder):
+    if not may_have_reports(folder):
         return model
     from prophase.study.feedback.store import FeedbackStore
-    from prophase.study.feedback.updated_models import known_jobs, learnt_from_each
 
     store = FeedbackStore(folder)
     rows = store.since(0)
     store.close()
     if not rows:
         return model
+    from prophase.study.feedback.updated_models import known_jobs, learnt_from_each
+
     held = Workspace(folder).tables.get("jobs")
     known: dict[str, frozenset[str]] = {}
     if held is not None and model.data_hash == held.source_hash:

@@ -20,6 +20,8 @@ _FORM = (
     f"({_OTHER} for all others); as CSV the columns resource (gpu, core, gib), gpu_type, price."
 )
 _COLUMNS = {"resource", "price"}
+#: price lists that a workspace may keep
+KEPT = ("prices.toml", "prices.csv")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,25 @@ class Prices:
         'USD at example prices'
         """
         return cls({_OTHER: 1.5}, core_hour=0.04, gib_hour=0.005, currency="USD at example prices")
+
+    @classmethod
+    def of_workspace(cls, folder: str | Path) -> Self:
+        """Return the prices that a workspace keeps in prices.toml or prices.csv, else examples."""
+        kept = kept_prices(folder)
+        return cls.example() if kept is None else cls.read(kept)
+
+    def of_hour(self, resource: str) -> float | None:
+        """Return what an hour of memory, CPU or GPU costs; None if GPU types differ in price.
+
+        Examples
+        --------
+        >>> Prices.example().of_hour("gpu"), Prices({"V100": 2.5, "T4": 1.0}).of_hour("gpu")
+        (1.5, None)
+        """
+        if resource == "gpu":
+            known = set(self.gpu_hour.values())
+            return known.pop() if len(known) == 1 else None
+        return {"memory": self.gib_hour, "cpu": self.core_hour}.get(resource)
 
     @classmethod
     def take(cls, prices: Prices | Mapping[str, object] | str | Path) -> Prices:
@@ -114,6 +135,11 @@ class Prices:
             float(found.get("gib_hour", 0.0)),
             str(found.get("currency", "")),
         )
+
+
+def kept_prices(folder: str | Path) -> Path | None:
+    """Return the price list of a workspace, if it keeps one."""
+    return next((path for name in KEPT if (path := Path(folder) / name).is_file()), None)
 
 
 def _from_csv(source: Path) -> JsonObject:

@@ -7,7 +7,8 @@ prophase.toml, else the file ``service/feedback.sqlite``. All tables and stateme
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -55,6 +56,27 @@ def shared_address(folder: Path | str) -> str | None:
 def has_service_database(folder: Path | str) -> bool:
     """Say whether a service has kept anything of a workspace, or may have."""
     return (Path(folder) / REPORTED).is_file() or shared_address(folder) is not None
+
+
+def may_have_reports(folder: Path | str) -> bool:
+    """Say whether finished jobs may have been reported; a file without any is told at once.
+
+    Examples
+    --------
+    >>> ServiceDatabase.of(getfixture("tmp_path")).close()
+    >>> has_service_database(getfixture("tmp_path")), may_have_reports(getfixture("tmp_path"))
+    (True, False)
+    """
+    if not has_service_database(folder) or shared_address(folder) is not None:
+        return has_service_database(folder)
+    # without SQLAlchemy, which takes longer to load than most answers
+    address = f"{(Path(folder) / REPORTED).resolve().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as held:
+            return held.execute("SELECT 1 FROM feedback LIMIT 1").fetchone() is not None
+    except sqlite3.Error:
+        # whoever opens it to read says what is wrong
+        return True
 
 
 class ServiceDatabase(SqlDatabase):

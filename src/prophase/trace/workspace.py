@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Literal, Self, cast
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from prophase.atomic_files import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error, storage_errors
@@ -221,6 +220,9 @@ class Workspace:
         appended: Sequence[str] = (),
     ) -> None:
         """Move finished Parquet files in and switch to them in one step; old files go then."""
+        # here and not above: whoever answers from a kept model reads no table
+        import pyarrow.parquet as pq
+
         held = self.tables
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries = {}
@@ -358,6 +360,8 @@ def _joined(held: str, source: str) -> str:
 
 def visible_columns(path: Path) -> tuple[str, ...]:
     """Return the columns of a Parquet file that hold a value and are not helpers."""
+    import pyarrow.parquet as pq
+
     absent = columns_without_values(path)
     names = pq.read_schema(path).names
     return tuple(name for name in names if name not in absent and not name.startswith("_"))
@@ -365,6 +369,8 @@ def visible_columns(path: Path) -> tuple[str, ...]:
 
 def columns_without_values(path: Path) -> set[str]:
     """Return columns that are missing in every row, from the statistics in the file's footer."""
+    import pyarrow.parquet as pq
+
     footer = pq.read_metadata(path)
     missing: dict[str, int] = {}
     for group in (footer.row_group(place) for place in range(footer.num_row_groups)):

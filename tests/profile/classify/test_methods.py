@@ -90,4 +90,26 @@ def test_trees_that_cannot_be_read_are_refused(
     parts = method.parts()
     broken = Parts(parts.meta, parts.arrays, {"booster.ubj": b"{L\x00\x00nonsense"})
     with pytest.raises(ModelFileError, match="trees in the file cannot be read"):
-        method_named("xgboost").restored(broken)
+        _ = method_named("xgboost").restored(broken).booster  # type: ignore[attr-defined]
+
+
+def test_trees_of_a_file_that_lead_nowhere_are_refused(
+    labelled: tuple[pd.DataFrame, np.ndarray],
+) -> None:
+    method, _, _ = learnt("xgboost", labelled)
+    parts = method.parts()
+    away = {**parts.arrays, "walk_left": parts.arrays["walk_left"] + 10**6}
+    with pytest.raises(ModelFileError, match="trees in the file lead nowhere"):
+        method_named("xgboost").restored(Parts(parts.meta, away, parts.blobs))
+
+
+@pytest.mark.parametrize("name", ["xgboost", "target-encoded", "embedding"])
+def test_few_jobs_are_answered_by_the_same_trees_as_many(
+    name: str, labelled: tuple[pd.DataFrame, np.ndarray]
+) -> None:
+    method, words, _ = learnt(name, labelled)
+    many = words.rows(np.resize(np.arange(min(len(words), 20)), 100))
+    few = words.rows(np.arange(min(len(words), 20)))
+    expected = method.probabilities(many)[: len(few)]
+    restored = method_named(name).restored(method.parts())
+    assert np.allclose(restored.probabilities(few), expected, atol=1e-5)

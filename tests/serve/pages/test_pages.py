@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
+from tests.serve.pages.conftest import make_campaign
 
 from prophase.serve.app import create_app
 from prophase.serve.pages.page_cache import PageCache
@@ -223,3 +224,62 @@ def test_a_mistake_in_the_what_if_form_stands_beside_its_field_and_the_rest_stay
     assert 'id="add-wrong"' in again.text
     nothing = client.post("/simulator/whatif", data={"seeds": "10"}, headers=_BROWSER)
     assert "name at least one change" in nothing.text
+
+
+def test_reports_are_found_by_words_and_verdict_and_downloaded(
+    client: TestClient, workspace: Path
+) -> None:
+    folder = workspace / "reports"
+    folder.mkdir(exist_ok=True)
+    for name in ("waits", "waste"):
+        (folder / f"{name}.html").write_text(f"<!doctype html><h1>{name}</h1>", encoding="utf-8")
+    found = client.get("/reports", params={"find": "waste", "sort": "title"}, headers=_BROWSER)
+    assert "/reports/waste.html" in found.text
+    assert "/reports/waits.html" not in found.text
+    assert "/reports?find=waste&amp;sort=title&amp;format=csv" in found.text
+    table = pd.read_csv(
+        io.StringIO(client.get("/reports", params={"find": "wa", "format": "csv"}).text)
+    )
+    assert {"waits.html", "waste.html"} <= set(table["name"])
+    none = client.get("/reports", params={"since": "2999-01-01"}, headers=_BROWSER)
+    assert "No report is like this." in none.text
+    wrong = client.get("/reports", params={"since": "soon"}, headers=_BROWSER)
+    assert wrong.status_code == 422
+    assert "Give a date such as" in wrong.text
+
+
+def test_runs_are_a_table_with_the_filters_of_the_board(
+    client: TestClient, workspace: Path
+) -> None:
+    make_campaign(workspace / "campaign")
+    board = client.get("/runs", params={"scenario": "n*"}, headers=_BROWSER)
+    assert 'href="/runs/all?scenario=n%2A"' in board.text
+    found = client.get("/runs/all", params={"scenario": "n*"}, headers=_BROWSER)
+    assert ">north</a>" in found.text
+    assert ">south</a>" not in found.text
+    # the filter of the campaign stays in the address of the next view
+    assert "?scenario=n%2A&amp;sort=scenario" in found.text
+    answer = client.get("/runs/all", params={"sort": "scenario", "down": "true", "format": "csv"})
+    assert pd.read_csv(io.StringIO(answer.text))["scenario"].tolist() == ["south", "north"]
+    none = client.get("/runs/all", params={"find": "nowhere"}, headers=_BROWSER)
+    assert "No run is like this." in none.text
+
+
+def test_money_is_at_the_prices_of_the_workspace_or_says_that_they_are_examples(
+    client: TestClient, workspace: Path
+) -> None:
+    assert "in USD at example prices" in client.get("/jobs", headers=_BROWSER).text
+    (workspace / "prices.toml").write_text(
+        'currency = "EUR"\ngpu_hour = 2.0\ncore_hour = 0.05\ngib_hour = 0.01\n', encoding="utf-8"
+    )
+    own = TestClient(create_app(workspace, ServiceSettings(open=True)))
+    assert "in EUR at prices of prices.toml" in own.get("/users", headers=_BROWSER).text
+    cost = pd.read_csv(io.StringIO(own.get("/jobs", params={"format": "csv"}).text))["cost"]
+    assert (cost.dropna() > 0).all()
+    assert len(cost.dropna())
+
+
+def test_what_is_asked_for_is_short(client: TestClient) -> None:
+    answer = client.get("/jobs", params={"user": "a" * 301}, headers=_BROWSER)
+    assert answer.status_code == 422
+    assert "user is longer than 300 characters" in answer.text

@@ -98,11 +98,12 @@ def command(
     if server.url is not None:
         if series is not None or out is not None:
             raise ParameterError("--url goes without a file of series and without --out.")
-        _tell(_from_prometheus(detector, server.url, server, follow), format)
+        changed = _from_prometheus(detector, server.url, server, follow)
+        _tell(changed, format, detector.usual_step_s_)
         return
     assert series is not None
     if follow or changes:
-        _tell(_from_file(detector, series, follow), format)
+        _tell(_from_file(detector, series, follow), format, detector.usual_step_s_)
         return
     from prophase.phase.phase_result import labels_result
 
@@ -172,7 +173,7 @@ def _from_prometheus(
             yield change
 
 
-def _tell(changes: Iterable[PhaseChange], format: Format) -> None:
+def _tell(changes: Iterable[PhaseChange], format: Format, step_s: float) -> None:
     """Print changes as they come; end quietly when the user has seen enough."""
     if format not in (Format.table, Format.csv, Format.json):
         raise ParameterError(
@@ -182,12 +183,12 @@ def _tell(changes: Iterable[PhaseChange], format: Format) -> None:
         typer.echo("series_id,time_s,phase,before,new,next_phase,remaining_samples")
     try:
         for change in changes:
-            typer.echo(_line(change, format))
+            typer.echo(_line(change, format, step_s))
     except KeyboardInterrupt:
         say("Stopped.")
 
 
-def _line(change: PhaseChange, format: Format) -> str:
+def _line(change: PhaseChange, format: Format, step_s: float) -> str:
     step, ahead = change.step, change.forecast
     if format is Format.table:
         told = f"phase {step.before} -> {step.phase}" if step.changed else f"phase {step.phase}"
@@ -195,7 +196,7 @@ def _line(change: PhaseChange, format: Format) -> str:
         unlike = "  unlike anything known" if step.new else ""
         then = (
             f"  next {ahead.next_phase} ({100 * ahead.probability:.0f} %) in about "
-            f"{ahead.remaining.value:.0f} samples"
+            f"{units.duration(ahead.remaining.value * step_s)}"
             if ahead
             else ""
         )

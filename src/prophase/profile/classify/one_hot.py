@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from prophase.array_types import Ints
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
 from prophase.profile.classify.metadata_words import Words
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,8 @@ class OneHot:
 
     def encode(self, words: Words) -> sparse.csr_matrix:
         """Return a sparse matrix, (jobs, dimension), with a one for each known word."""
+        from scipy import sparse
+
         codes = self.codes(words)
         known = codes >= 0
         ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
@@ -109,6 +115,13 @@ class OneHot:
         shape = (len(words), self.dimension)
         # places grow with the columns, so the entries of a row are in order
         return sparse.csr_matrix((ones, codes[known], ends), shape=shape)
+
+    def few(self, words: Words) -> NDArray[np.float32]:
+        """Return the same of a few jobs without SciPy; NaN where the matrix has no entry."""
+        codes = self.codes(words)
+        found = np.full((len(words), self.dimension), np.nan, dtype=np.float32)
+        found[np.nonzero(codes >= 0)[0], codes[codes >= 0]] = 1.0
+        return found
 
     def size(self, words: Words) -> EncodingSize:
         """Return what encoding these words takes."""

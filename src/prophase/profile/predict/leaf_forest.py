@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Floats, Ints
+from prophase.errors import ModelFileError
 from prophase.lazy_imports import optional
 
 #: with more rows XGBoost is quicker
 FEW = 64
+#: arrays of a walk that hold places
+_PLACES = ("roots", "left", "right", "feature")
 
 
 class Walk:
@@ -47,8 +50,35 @@ class Walk:
         self._default_left = joined("default_left", np.bool_)
         self._depth = _depth(left, right, first, self._roots)
 
+    def arrays(self) -> dict[str, Array]:
+        """Return the trees for a file; :meth:`of_arrays` takes them back."""
+        small = {name: vars(self)[f"_{name}"].astype(np.int32) for name in _PLACES}
+        return {**small, "limit": self._limit, "default_left": self._default_left,
+                "depth": np.array([self._depth])}  # fmt: skip
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """Return the trees that :meth:`arrays` was taken from, without XGBoost."""
+        made = object.__new__(cls)
+        for name in (*_PLACES, "limit", "default_left"):
+            setattr(made, f"_{name}", arrays[name])
+        made._depth = int(arrays["depth"][0])
+        nodes = len(made._limit)
+        places = np.concatenate([arrays[name] for name in ("roots", "left", "right")])
+        lengths = {len(arrays[name]) for name in ("left", "right", "feature", "default_left")}
+        if lengths != {nodes} or places.min() < 0 or places.max() >= nodes:
+            raise ModelFileError("the trees in the file lead nowhere. Train the model again")
+        return made
+
     def leaves(self, seen: NDArray[np.float32]) -> Ints:
         """Return the number of the leaf of each row in each tree, as XGBoost numbers them."""
+        return self._ends(seen) - self._roots
+
+    def values(self, seen: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what each tree says of each row, (rows, trees)."""
+        return self._limit[self._ends(seen)]
+
+    def _ends(self, seen: NDArray[np.float32]) -> Ints:
         place = np.broadcast_to(self._roots, (len(seen), len(self._roots)))
         rows = np.arange(len(seen))[:, None]
         for _ in range(self._depth):
@@ -56,7 +86,7 @@ class Walk:
             to_left = value < self._limit[place]
             to_left |= np.isnan(value) & self._default_left[place]
             place = np.where(to_left, self._left[place], self._right[place])
-        return place - self._roots
+        return place
 
 
 def _depth(

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import PageChart, bars
-from prophase.serve.pages.table_view import TableView, ViewNow, as_csv, choices, has_dates
+from prophase.serve.pages.money import money_of
+from prophase.serve.pages.table_view import (
+    Format,
+    TableView,
+    ViewNow,
+    as_csv,
+    choices,
+    has_dates,
+    shown_part,
+)
 from prophase.serve.pages.templates import page
 from prophase.serve.problems import Problem
 from prophase.trace.describe.column_arrays import NotComputable
@@ -22,18 +31,17 @@ from prophase.trace.describe.utilisation import describe_utilisation
 
 router = APIRouter()
 
-Format = Annotated[Literal["page", "csv"], Query(alias="format")]
 _COLUMN = {"users": "user", "tenants": "tenant"}
 #: columns of the job table that pages show, where the trace has them
 _SHOWN = (
     "job_id", "name", "user", "tenant", "kind", "queue", "status", "submit_s", "start_s",
     "wait_s", "duration_s", "instances", "request_gpus", "gpu_util_mean_pct",
-    "request_cpu_cores", "cpu_mean_cores", "request_memory_gib", "memory_peak_gib",
+    "request_cpu_cores", "cpu_mean_cores", "request_memory_gib", "memory_peak_gib", "gpu_type",
 )  # fmt: skip
 #: what the page lists; a CSV has all
 _LISTED = (
     "job_id", "user", "tenant", "kind", "queue", "status", "submit_s", "wait_s", "duration_s",
-    "request_gpus", "request_memory_gib", "memory_peak_gib",
+    "request_gpus", "request_memory_gib", "memory_peak_gib", "cost",
 )  # fmt: skip
 _HOUR_S = 3600.0
 
@@ -46,7 +54,7 @@ def jobs(
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="jobs", what="jobs")
     table = job_table(held)
-    view = view if view.sort else _latest(view)
+    view = view.sorted_by("submit_s")
     rows, wrong = view.chosen(table, clock=held.tables["jobs"].clock)
     if form == "csv":
         return as_csv(rows, "jobs")
@@ -73,23 +81,19 @@ def people(
         return page(request, "empty.html", section=who, what="jobs")
     column = _COLUMN[who]
     table = held.answer(("people", who), lambda: _people(job_table(held), column))
-    view = view if view.sort else TableView(**{**view.__dict__, "sort": "jobs"})
+    view = view.sorted_by("jobs")
     rows, _ = view.chosen(table)
     if form == "csv":
         return as_csv(rows, who)
-    part, number, pages = view.part(rows)
     return page(
         request,
         "people.html",
         section=who,
         who=who,
         column=column,
-        view=view,
-        rows=part.replace({np.nan: None}).to_dict("records"),
+        **shown_part(rows, view),
+        money=money_of(held),
         columns=list(table),
-        found=len(rows),
-        number=number,
-        pages=pages,
         known=column in job_table(held),
     )
 
@@ -110,7 +114,7 @@ def person(
     own = table[table[column].astype("string") == name] if column in table else table[:0]
     if own.empty:
         raise Problem(404, f"no job of this workspace has the {column} {name!r}. See /{who}.")
-    view = view if view.sort else _latest(view)
+    view = view.sorted_by("submit_s")
     rows, wrong = view.chosen(own, clock=held.tables["jobs"].clock)
     summary = _people(own, column).iloc[0].replace({np.nan: None}).to_dict()
     return page(
@@ -143,29 +147,27 @@ def job_table(held: LoadedWorkspace) -> pd.DataFrame:
     def read() -> pd.DataFrame:
         jobs = held.workspace.read("jobs")
         known = [name for name in _SHOWN if name in jobs and jobs[name].notna().any()]
-        return jobs[known]
+        cost = money_of(held).cost(jobs)
+        told = jobs[known]
+        return told if cost is None or np.isnan(cost).all() else told.assign(cost=cost)
 
     return held.answer("job-table", read)
 
 
-def _latest(view: TableView) -> TableView:
-    return TableView(**{**view.__dict__, "sort": "submit_s"})
-
-
 def _listed(held: LoadedWorkspace, rows: pd.DataFrame, view: TableView) -> JsonObject:
     """Return a page of jobs as the template shows it."""
-    part, number, pages = view.part(rows)
     clock = held.tables["jobs"].clock
-    told = part.replace({np.nan: None}).astype(object)
-    listed = told.where(told.notna(), None).to_dict("records")
-    for row in listed:
+    listed = shown_part(rows, view)
+    for row in listed["rows"]:
         if row.get("submit_s") is not None:
             row["submitted"] = moment_words(float(row["submit_s"]), clock)
-    shown = [name for name in _LISTED if name in part]
-    return {
-        "rows": listed, "columns": shown, "found": len(rows), "view": view, "number": number,
-        "pages": pages,
-    }  # fmt: skip
+    columns = [name for name in _LISTED if name in rows]
+    if {"user", "tenant"} <= set(columns) and rows["tenant"].astype("string").equals(
+        rows["user"].astype("string").rename("tenant")
+    ):
+        # without accounts or teams every user is a tenant of their own
+        columns.remove("tenant")
+    return {**listed, "columns": columns, "money": money_of(held)}
 
 
 def _people(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -186,6 +188,8 @@ def _people(table: pd.DataFrame, column: str) -> pd.DataFrame:
         found["memory_gib_hours"] = (
             _hours(named, "request_memory_gib").groupby(named[column].astype(str), sort=False).sum()
         )
+    if "cost" in named:
+        found["cost"] = groups["cost"].sum()
     if "wait_s" in named:
         found["mean_wait_s"] = groups["wait_s"].mean()
         found["p95_wait_s"] = groups["wait_s"].quantile(0.95)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
-from prophase.serve.pages.table_view import TableView, ViewNow, as_csv, choices
+from prophase.serve.pages.table_view import Format, ViewNow, as_csv, choices, shown_part
 from prophase.serve.pages.templates import page
 from prophase.trace.collect.collection import live_queues
 from prophase.trace.describe.trace_clock import moment_words
@@ -33,18 +32,16 @@ def live_queue(
     request: Request,
     held: LoadedWorkspaceNow,
     view: ViewNow,
-    form: Annotated[Literal["page", "csv"], Query(alias="format")] = "page",
+    form: Format = "page",
 ) -> Response:
     """Show who waits, for how long, and what runs."""
     systems, table = _now(held)
     if not systems:
         return page(request, "empty.html", section="queue", what="queue")
-    view = view if view.sort else TableView(**{**view.__dict__, "sort": "since_s"})
+    view = view.sorted_by("since_s")
     rows, _ = view.chosen(table)
     if form == "csv":
         return as_csv(rows, "queue")
-    part, number, pages = view.part(rows)
-    told = part.astype(object)
     status = table["status"].astype("string") if "status" in table else pd.Series(dtype="string")
     return page(
         request,
@@ -55,12 +52,8 @@ def live_queue(
         running=int((status == "running").sum()),
         longest=_longest(table, status),
         offered=choices(table),
-        rows=told.where(told.notna(), None).to_dict("records"),
+        **shown_part(rows, view),
         columns=[name for name in _SHOWN if name in table],
-        found=len(rows),
-        view=view,
-        number=number,
-        pages=pages,
     )
 
 

@@ -34,6 +34,11 @@ _NAMES = {
     "gpu_memory_gib": "GPU memory",
 }
 
+#: units that are words in the plural
+_COUNTED = frozenset(
+    {"jobs", "runs", "reports", "users", "tenants", "nodes", "samples", "days", "cores", "GPUs"}
+)
+
 
 def amount(value: float | None, unit: str = "") -> str:
     """Write a number with its unit, in the size that suits it; no line ends between them.
@@ -42,7 +47,11 @@ def amount(value: float | None, unit: str = "") -> str:
     --------
     >>> amount(5400.0, "s"), amount(12.3456, "GiB"), amount(5e9, "bytes"), amount(None, "s")
     ('1.5\xa0h', '12.3\xa0GiB', '4.66\xa0GiB', '–')
+    >>> amount(1, "jobs"), amount(2, "jobs")
+    ('1\xa0job', '2\xa0jobs')
     """
+    if value == 1 and unit in _COUNTED:
+        unit = unit.removesuffix("s")
     return kept_together(units.amount(value, unit, missing="–"))
 
 

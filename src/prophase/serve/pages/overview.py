@@ -12,6 +12,7 @@ from prophase.serve.api.drift import drift
 from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow
 from prophase.serve.loaded_workspace import LoadedWorkspace, WorkspaceCache
 from prophase.serve.pages.charts import PageChart, bars, lines
+from prophase.serve.pages.money import money_of
 from prophase.serve.pages.page_cache import page_cache_of
 from prophase.serve.pages.sizing import DEFAULT, look_at_sizing
 from prophase.serve.pages.templates import folder_as_typed, here, page
@@ -45,6 +46,7 @@ def overview(request: Request, held: LoadedWorkspaceNow, library: WorkspaceCache
             "queue": _queue_chart(data),
             "use": _use_chart(data),
             "saved": look_at_sizing(request, held, DEFAULT),
+            "money": money_of(held),
             "drift": _drift(held, library),
         }
     return page(request, "overview.html", section="overview", **context)

@@ -19,6 +19,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Result
 from prophase.stats import Estimate
+from prophase.trace.describe.trace_clock import FIRST_DATE_S
 from prophase.trace.trace_tables import open_trace
 from prophase.trace.workspace_paths import CLASSIFIER, PHASES, PROFILES
 
@@ -153,9 +154,12 @@ def series(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonOb
     if own.empty:
         raise InputError(f"there is no series {name!r} in the usage table.")
     seen = own.iloc[:: max(len(own) // _POINTS, 1)]
+    # dates where the series has them, else the time since its first sample
+    dated = bool(own["time_s"].iloc[0] >= FIRST_DATE_S)
     told: JsonObject = {
         "samples": len(own),
-        "time_s": (seen["time_s"] - own["time_s"].iloc[0]).tolist(),
+        "time_s": (seen["time_s"] - (0.0 if dated else own["time_s"].iloc[0])).tolist(),
+        "step_s": float(own["time_s"].diff().median()) if len(own) > 1 else None,
         "metrics": {metric: seen[metric].tolist() for metric in _metrics(usage)},
     }
     detector = _detector(folder)

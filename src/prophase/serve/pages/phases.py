@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import pandas as pd
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
@@ -12,7 +13,16 @@ from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.pages.charts import PageChart, heat, lines
 from prophase.serve.pages.number_text import amount, named, unit_of
 from prophase.serve.pages.page_cache import page_cache_of
+from prophase.serve.pages.table_view import (
+    Format,
+    ViewNow,
+    as_csv,
+    choices,
+    rows_table,
+    shown_part,
+)
 from prophase.serve.pages.templates import here, page
+from prophase.trace.describe.trace_clock import FIRST_DATE_S
 
 router = APIRouter()
 
@@ -22,8 +32,10 @@ _SHOWN_CURVES = 3
 
 
 @router.get("/phases")
-def phases(request: Request, held: LoadedWorkspaceNow) -> Response:
-    """Show the phases and list the series."""
+def phases(
+    request: Request, held: LoadedWorkspaceNow, view: ViewNow, form: Format = "page"
+) -> Response:
+    """Show the phases and list the series, by name and by the phase they are in."""
     if "usage" not in held.tables:
         return page(request, "empty.html", section="phases", what="usage")
     look = page_cache_of(request).look(
@@ -33,13 +45,30 @@ def phases(request: Request, held: LoadedWorkspaceNow) -> Response:
     if look.data:
         found = look.data["model"]
         model = found["values"] if found else None
+        table = _series_table(look.data)
+        rows, _ = view.chosen(table)
+        if form == "csv":
+            return as_csv(rows, "series")
         context |= {
+            **shown_part(rows, view),
+            "offered": choices(table),
             "data": look.data,
             "model": model,
             "use": _use_chart(model) if model else None,
             "next": _next_chart(model) if model else None,
         }
     return page(request, "phases.html", section="phases", **context)
+
+
+def _series_table(data: JsonObject) -> pd.DataFrame:
+    """Return a row per series; without a model its name alone is known."""
+    labels = data["labels"]
+    if labels is None:
+        return pd.DataFrame({"series_id": data["series"]})
+    table = rows_table(labels["values"]["series"])
+    now = table["phase_now"]
+    table["phase"] = [f"phase {number}" if number >= 0 else "none" for number in now]
+    return table
 
 
 @router.get("/phases/series")
@@ -73,6 +102,7 @@ def _metric_charts(data: JsonObject) -> list[PageChart]:
     if "phases" in data:
         names = [f"phase {number}" for number in range(data["n_phases"])]
         strip = {"name": "phase", "values": data["phases"], "names": names}
+    clock = "date" if data["time_s"][0] >= FIRST_DATE_S else "elapsed"
     charts = []
     for place, (metric, values) in enumerate(data["metrics"].items()):
         known = [value for value in values if value is not None]
@@ -81,7 +111,7 @@ def _metric_charts(data: JsonObject) -> list[PageChart]:
         unit = unit_of(metric)
         says = (
             f"From {amount(min(known), unit)} to {amount(max(known), unit)} over "
-            f"{amount(data['time_s'][-1], 's')}, {data['samples']:,} samples"
+            f"{amount(data['time_s'][-1] - data['time_s'][0], 's')}, {data['samples']:,} samples"
             + ("; the strip below shows the phase of each moment." if strip else ".")
         )
         more = {"strip": strip} if strip else {}
@@ -89,7 +119,7 @@ def _metric_charts(data: JsonObject) -> list[PageChart]:
             lines(
                 named(metric), says, data["time_s"],
                 [{"name": named(metric), "y": values, "colour": place}],
-                unit=unit, clock="elapsed", height=190, **more,
+                unit=unit, clock=clock, height=190, **more,
             )
         )  # fmt: skip
     return charts

@@ -12,6 +12,14 @@ from fastapi.responses import FileResponse, Response
 
 from prophase.result.stored import FOLDER, stored_reports
 from prophase.serve.dependencies import LoadedWorkspaceNow
+from prophase.serve.pages.table_view import (
+    Format,
+    ViewNow,
+    as_csv,
+    choices,
+    rows_table,
+    shown_part,
+)
 from prophase.serve.pages.templates import page
 from prophase.serve.problems import Problem
 
@@ -32,16 +40,47 @@ class ListedReport:
     title: str
     answer: str
     verdict: str
-    written: str
+    written_s: float
     path: Path
     json: Path | None
 
+    @property
+    def written(self) -> str:
+        """When it was written, in UTC."""
+        return datetime.fromtimestamp(self.written_s, UTC).isoformat(" ", "minutes")[:16]
+
+
+#: what the verdict of a report is called
+_VERDICTS = {"good": "proven", "warning": "not shown", "bad": "not proven"}
+
 
 @router.get("/reports")
-def reports(request: Request, held: LoadedWorkspaceNow) -> Response:
-    """List the reports of the workspace."""
-    found = listed(held.workspace.folder)
-    return page(request, "reports.html", section="reports", reports=found)
+def reports(
+    request: Request, held: LoadedWorkspaceNow, view: ViewNow, form: Format = "page"
+) -> Response:
+    """List the reports of the workspace, by words, verdict and when they were written."""
+    table = rows_table(
+        [
+            {"name": one.name, "title": one.title, "answer": one.answer,
+             "verdict": _VERDICTS.get(one.verdict), "written": one.written,
+             "written_s": one.written_s, "json": one.json is not None}
+            for one in listed(held.workspace.folder)
+        ]
+    )  # fmt: skip
+    rows, wrong = view.chosen(table, clock="unix", time="written_s")
+    if form == "csv":
+        return as_csv(rows.drop(columns=["written_s", "json"], errors="ignore"), "reports")
+    return page(
+        request,
+        "reports.html",
+        section="reports",
+        status=422 if wrong else 200,
+        wrong=wrong,
+        offered={key: one for key, one in choices(table).items() if key == "verdict"},
+        any=len(table) > 0,
+        tones={words: tone for tone, words in _VERDICTS.items()},
+        **shown_part(rows, view),
+    )
 
 
 @router.get("/reports/{name}")
@@ -67,7 +106,7 @@ def listed(folder: Path) -> list[ListedReport]:
     found = [
         ListedReport(
             one.name, one.title, one.answer or one.question, one.tone,
-            _when(one.written_s), one.page, one.json,
+            one.written_s, one.page, one.json,
         )
         for one in stored_reports(folder)
         if one.page.is_file()
@@ -75,8 +114,8 @@ def listed(folder: Path) -> list[ListedReport]:
     told = [one.path for one in found]
     for path in sorted([*folder.glob("*.html"), *(folder / FOLDER).glob("*.html")]):
         if path.is_file() and not path.is_symlink() and not _is_copy(path, told):
-            written = _when(path.stat().st_mtime)
-            found.append(ListedReport(path.name, path.stem, "", "note", written, path, None))
+            written_s = path.stat().st_mtime
+            found.append(ListedReport(path.name, path.stem, "", "note", written_s, path, None))
     return found
 
 
@@ -90,7 +129,3 @@ def _named(folder: Path, name: str) -> ListedReport:
     if one is None:
         raise Problem(404, f"there is no report {name!r}. See /reports for all.")
     return one
-
-
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")[:16]

@@ -24,6 +24,7 @@ from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, require
 from prophase.serve.forms import form_of
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import PageChart, bars
+from prophase.serve.pages.table_view import Format, ViewNow, as_csv, rows_table, shown_part
 from prophase.serve.pages.templates import page
 from prophase.serve.settings import campaign_folder
 
@@ -71,6 +72,7 @@ def board(request: Request, held: LoadedWorkspaceNow, where: WantedRuns) -> Resp
         lanes=lanes,
         asked=where,
         state=request.query_params.get("state"),
+        query=request.url.query,
         total=total,
         done=done,
         workers=status["workers"],
@@ -78,6 +80,27 @@ def board(request: Request, held: LoadedWorkspaceNow, where: WantedRuns) -> Resp
         campaign_folder=str(folder),
         going=total > done + sum(counts.get(int(s), 0) for s in RunState if s.failed),
     )
+
+
+@router.get("/runs/all")
+def all_runs(
+    request: Request,
+    held: LoadedWorkspaceNow,
+    where: WantedRuns,
+    view: ViewNow,
+    form: Format = "page",
+) -> Response:
+    """List runs by scenario, date, task and state."""
+    if _folder(request, held) is None:
+        return page(request, "empty.html", section="runs", what="runs")
+    with opened(request) as campaign:
+        table = rows_table(list_runs(campaign, where=where))
+    view = view.sorted_by("id", down=False)
+    # the campaign has looked at the dates
+    rows, _ = view.chosen(table)
+    if form == "csv":
+        return as_csv(rows, "runs")
+    return page(request, "runs_table.html", section="runs", **shown_part(rows, view))
 
 
 @router.get("/runs/allocations")

@@ -12,6 +12,7 @@ from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import PageChart, bars
+from prophase.serve.pages.money import money_of
 from prophase.serve.pages.number_text import amount
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.table_view import as_csv, rows_table
@@ -82,6 +83,7 @@ def sizing(
     look = look_at_sizing(request, held, choice)
     context: JsonObject = {"look": look, "choice": choice, "find": find, "tenant": tenant}
     context["saved_unit"] = RESOURCES[resource].saved_unit
+    context["money"] = money_of(held)
     if look.data:
         data = look.data["values"]
         rows = [
@@ -120,6 +122,7 @@ def one_task(
     look = look_at_sizing(request, held, choice)
     context: JsonObject = {"look": look, "choice": choice, "name": name}
     context["saved_unit"] = RESOURCES[resource].saved_unit
+    context["money"] = money_of(held)
     if look.data:
         data = look.data["values"]
         row = next((one for one in data["tasks"] if one["task"] == name), None)
@@ -181,7 +184,11 @@ def _history_chart(explained: JsonObject) -> PageChart:
 
 def _risk_chart(row: JsonObject, explained: JsonObject) -> PageChart | None:
     rows = [
-        {"name": f"attempt {rung['attempt']}", "value": 100 * rung["killed_share"], "colour": 1}
+        {
+            "name": f"attempt {rung['attempt']}",
+            "value": round(100 * rung["killed_share"], 4),
+            "colour": 1,
+        }
         for rung in explained["ladder"]
         if rung["killed_share"] is not None
     ]

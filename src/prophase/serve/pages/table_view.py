@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
 from fastapi.responses import Response
 
+from prophase.json_types import JsonObject
+from prophase.serve.problems import Problem
 from prophase.trace.describe.trace_clock import FIRST_DATE_S, utc_offset_s
 
-#: columns that people look jobs up by; the address has them under these names
-FILTERS = ("user", "tenant", "kind", "queue", "status")
+#: columns that people look rows up by; the address has them under these names
+FILTERS = ("user", "tenant", "kind", "queue", "status", "verdict", "phase")
 _PER_PAGE = 50
-_Text = Annotated[str, Query(max_length=300)]
+_LONGEST, _MOST_PAGES = 300, 100_000
 #: a spreadsheet would take these for a formula
 _FORMULA = ("=", "+", "-", "@", "\t")
 
@@ -33,6 +35,12 @@ class TableView:
     kind: str = ""
     queue: str = ""
     status: str = ""
+    verdict: str = ""
+    phase: str = ""
+    #: of runs, whose own filter knows patterns and groups of states
+    scenario: str = ""
+    task: str = ""
+    state: str = ""
     since: str = ""
     until: str = ""
     sort: str = ""
@@ -56,10 +64,17 @@ class TableView:
         }
         return urlencode(pairs)
 
+    def sorted_by(self, column: str, *, down: bool = True) -> TableView:
+        """Return this view; in this order if none is asked for."""
+        return self if self.sort else replace(self, sort=column, down=down)
+
     def chosen(
-        self, table: pd.DataFrame, *, clock: str = ""
+        self, table: pd.DataFrame, *, clock: str = "", time: str = "submit_s"
     ) -> tuple[pd.DataFrame, dict[str, str]]:
-        """Return the rows that are asked for, and what is wrong with a field, by its name."""
+        """Return the rows that are asked for, and what is wrong with a field, by its name.
+
+        ``time`` is the column that a range of dates is about.
+        """
         keep = np.ones(len(table), dtype=bool)
         for name in FILTERS:
             if (wanted := getattr(self, name)) and name in table:
@@ -68,13 +83,13 @@ class TableView:
             keep &= _found(table, self.find)
         wrong: dict[str, str] = {}
         for name in ("since", "until"):
-            if not getattr(self, name) or "submit_s" not in table:
+            if not getattr(self, name) or time not in table:
                 continue
             moment = _moment(getattr(self, name), clock)
             if moment is None:
                 wrong[name] = "Give a date such as 2026-05-31, or 2026-05-31 14:00."
                 continue
-            times = table["submit_s"].to_numpy(np.float64, na_value=np.nan)
+            times = table[time].to_numpy(np.float64, na_value=np.nan)
             keep &= times >= moment if name == "since" else times < moment
         return self._sorted(table[keep]), wrong
 
@@ -93,26 +108,19 @@ class TableView:
 
 
 def table_view(
-    find: _Text = "",
-    user: _Text = "",
-    tenant: _Text = "",
-    kind: _Text = "",
-    queue: _Text = "",
-    status: _Text = "",
-    since: _Text = "",
-    until: _Text = "",
-    sort: _Text = "",
-    down: bool = True,
-    number: Annotated[int, Query(ge=1, le=100_000)] = 1,
+    request: Request, number: Annotated[int, Query(ge=1, le=_MOST_PAGES)] = 1, down: bool = True
 ) -> TableView:
     """Read the view from an address."""
-    return TableView(
-        find.strip(), user.strip(), tenant.strip(), kind.strip(), queue.strip(), status.strip(),
-        since.strip(), until.strip(), sort, down, number,
-    )  # fmt: skip
+    asked = request.query_params
+    texts = {one.name: asked.get(one.name, "").strip() for one in fields(TableView)
+             if one.name not in ("number", "down")}  # fmt: skip
+    if long := next((name for name, text in texts.items() if len(text) > _LONGEST), None):
+        raise Problem(422, f"{long} is longer than {_LONGEST} characters. Give less of it.")
+    return TableView(**texts, number=number, down=down)
 
 
 ViewNow = Annotated[TableView, Depends(table_view)]
+Format = Annotated[Literal["page", "csv"], Query(alias="format")]
 
 
 def choices(table: pd.DataFrame, most: int = 200) -> dict[str, list[str]]:
@@ -136,6 +144,14 @@ def as_csv(rows: pd.DataFrame, name: str) -> Response:
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{name}.csv"'},
     )
+
+
+def shown_part(rows: pd.DataFrame, view: TableView) -> JsonObject:
+    """Return a page of rows as every template of a table has it: missing cells are None."""
+    part, number, pages = view.part(rows)
+    told = part.astype(object)
+    listed = told.where(told.notna(), None).to_dict("records")
+    return {"rows": listed, "found": len(rows), "view": view, "number": number, "pages": pages}
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
@@ -162,6 +178,6 @@ def _moment(text: str, clock: str) -> float | None:
     return told.timestamp() - utc_offset_s(clock)
 
 
-def has_dates(table: pd.DataFrame) -> bool:
+def has_dates(table: pd.DataFrame, time: str = "submit_s") -> bool:
     """Say whether times of the table are dates, so that a range of dates can be asked for."""
-    return "submit_s" in table and bool(table["submit_s"].min() >= FIRST_DATE_S)
+    return time in table and bool(table[time].min() >= FIRST_DATE_S)

@@ -49,6 +49,11 @@ class Series:
     def __len__(self) -> int:
         return len(self.time_s)
 
+    @property
+    def step_s(self) -> float:
+        """Usual time between two samples."""
+        return float(np.median(np.diff(self.time_s))) if len(self) > 1 else np.nan
+
     def stretches(self) -> Iterator[slice]:
         """Yield the uninterrupted parts."""
         edges = np.append(np.flatnonzero(self.begins), len(self))

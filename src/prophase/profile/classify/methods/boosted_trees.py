@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from prophase.array_types import Array, Floats, Ints
 from prophase.errors import ModelFileError
@@ -14,24 +14,34 @@ from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
 from prophase.profile.classify.methods.method import Method, class_counts
 from prophase.profile.classify.one_hot import OneHot
-from prophase.profile.predict.leaf_forest import xgboost
+from prophase.profile.predict.leaf_forest import FEW, Walk, xgboost
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 #: the library's default of its scikit-learn interface, which the paper uses
 ROUNDS = 100
 _BLOB = "booster.ubj"
 #: one row per job: words as ones in a sparse matrix, or numbers
-Features: TypeAlias = sparse.csr_matrix | Array
+Features: TypeAlias = "sparse.csr_matrix | Array"
+#: what a file calls the arrays of the trees
+_WALK = "walk_"
 
 
 class Boosted(Method):
     """Trees on features that a subclass makes of the words; one-hot words if it does not."""
 
     encoding: OneHot
+    #: the trees as XGBoost holds them, read from the file when they are needed
+    _booster: Any = None
+    _blob: bytes = b""
+    #: the same as arrays, and what a profile starts from: answers few jobs without XGBoost
+    _walk: Walk | None = None
+    _base: Floats
 
     def _learn(self, words: Words, codes: Ints, classes: int) -> None:
         self.encoding = OneHot.fit(words)
         seen = self._learn_features(words, codes, classes)
-        self.booster: Any = None
         if classes < 2 or not seen.shape[1]:
             # there is nothing to choose from, or nothing to choose by
             return
@@ -43,13 +53,51 @@ class Boosted(Method):
             "nthread": 1,
         }
         data = xgboost().DMatrix(seen, codes, nthread=1)
-        self.booster = xgboost().train(settings, data, ROUNDS)
+        self._booster = xgboost().train(settings, data, ROUNDS)
+
+    @property
+    def booster(self) -> Any:
+        """Return the trees, None if there was nothing to choose from."""
+        if self._booster is None and self._blob:
+            module = xgboost()
+            try:
+                self._booster = module.Booster({"nthread": 1}, model_file=bytearray(self._blob))
+            except module.core.XGBoostError as cause:
+                raise ModelFileError(
+                    f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. "
+                    "Retrain the classifier."
+                ) from cause
+        return self._booster
 
     def probabilities(self, words: Words) -> Floats:
-        if self.booster is None or not len(words):
+        if not len(words):
+            return np.empty((0, len(self.prior)))
+        if len(words) <= FEW and (walk := self._made_walk()) is not None:
+            return self._walked(walk, words)
+        if self.booster is None:
             return np.tile(self.prior, (len(words), 1))
         found = self.booster.inplace_predict(self._features(words))
         return np.asarray(found, dtype=np.float64).reshape(len(words), len(self.prior))
+
+    def _made_walk(self) -> Walk | None:
+        """Return the trees as arrays; files of earlier versions have none."""
+        if self._walk is None and self.booster is not None:
+            self._walk = Walk(self.booster)
+            self._base = _base_scores(self.booster, len(self.prior))
+        return self._walk
+
+    def _walked(self, walk: Walk, words: Words) -> Floats:
+        """Return the same of a few jobs: trees take turns over the profiles, sums are singles."""
+        told = walk.values(self._few_features(words))
+        sums = np.tile(self._base.astype(np.float32), (len(words), 1))
+        for first in range(0, told.shape[1], sums.shape[1]):
+            sums += told[:, first : first + sums.shape[1]]
+        powers = np.exp(sums - sums.max(axis=1, keepdims=True))
+        return powers.astype(np.float64) / powers.sum(axis=1, keepdims=True, dtype=np.float64)
+
+    def _few_features(self, words: Words) -> Array:
+        """Return the features of a few jobs as an array."""
+        return np.asarray(self._features(words), dtype=np.float32)
 
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Features:
         """Learn how words become features, and return those of the training jobs."""
@@ -67,24 +115,30 @@ class Boosted(Method):
         """Take back what :meth:`_arrays` returned."""
 
     def _parts(self) -> Parts:
+        arrays = self._arrays()
+        if (walk := self._made_walk()) is not None:
+            held = {**walk.arrays(), "base": self._base}
+            arrays |= {f"{_WALK}{name}": values for name, values in held.items()}
         blobs = {} if self.booster is None else {_BLOB: bytes(self.booster.save_raw("ubj"))}
-        return Parts(self.encoding.to_dict(), self._arrays(), blobs)
+        return Parts(self.encoding.to_dict(), arrays, blobs)
 
     def _restore(self, parts: Parts) -> None:
         self.encoding = OneHot.from_dict(parts.meta)
         self._restore_arrays(parts.arrays)
-        self.booster = None
-        if _BLOB in parts.blobs:
-            module = xgboost()
-            try:
-                self.booster = module.Booster(
-                    {"nthread": 1}, model_file=bytearray(parts.blobs[_BLOB])
-                )
-            except module.core.XGBoostError as cause:
-                raise ModelFileError(
-                    f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. "
-                    "Retrain the classifier."
-                ) from cause
+        self._blob = parts.blobs.get(_BLOB, b"")
+        held = {
+            name.removeprefix(_WALK): values
+            for name, values in parts.arrays.items()
+            if name.startswith(_WALK)
+        }
+        if held:
+            self._walk, self._base = Walk.of_arrays(held), held["base"]
+
+
+def _base_scores(booster: Any, classes: int) -> Floats:
+    """Return the sum that each profile starts with, before any tree."""
+    model = json.loads(booster.save_config())["learner"]["learner_model_param"]
+    return np.broadcast_to(np.array(json.loads(model["base_score"]), float), classes).copy()
 
 
 class OneHotBoosted(Boosted):
@@ -92,6 +146,9 @@ class OneHotBoosted(Boosted):
 
     name = "xgboost"
     about = "XGBoost, default settings, on one-hot words: the paper's classifier"
+
+    def _few_features(self, words: Words) -> Array:
+        return self.encoding.few(words)
 
 
 # XGBoost on a metadata embedding, the paper's future work.

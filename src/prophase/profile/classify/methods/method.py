@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
 from prophase.array_types import Floats, Ints
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 class Method(ABC):
@@ -61,6 +63,8 @@ class Method(ABC):
 
 def class_counts(rows: sparse.csr_matrix, codes: Ints, classes: int) -> Floats:
     """Return per column of a sparse 0/1 matrix how many rows of each profile have it."""
+    from scipy import sparse
+
     jobs = len(codes)
     one = sparse.csr_matrix((np.ones(jobs), (np.arange(jobs), codes)), shape=(jobs, classes))
     return np.asarray((rows.T.astype(np.float64) @ one).todense())

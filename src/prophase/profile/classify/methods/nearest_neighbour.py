@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy import sparse
 
 from prophase.array_types import Floats, Ints
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
 from prophase.profile.classify.methods.method import Method
 from prophase.profile.classify.one_hot import OneHot
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 #: jobs compared at once; bounds the memory
 _BATCH = 256
@@ -46,6 +50,8 @@ class Nearest(Method):
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def _matrix(self, codes: Ints) -> sparse.csr_matrix:
+        from scipy import sparse
+
         known = codes >= 0
         ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         # the weight of a shared word is the product of both sides

@@ -10,7 +10,7 @@ export function heat(place, data, title, says) {
   const left = Math.min(wide * 0.32, 16 + longest * 7.4);
   const cell = Math.max((wide - left - 4) / data.columns.length, 12);
   const upright = cell < 76;
-  const top = upright ? 14 + Math.max(...data.columns.map((one) => Math.min(String(one).length, 18))) * 6.4 : 26;
+  const top = upright ? 14 + Math.max(...data.columns.map((one) => Math.min(String(one).length, 18))) * 7.4 : 26;
   const tall = data.rows.length > 14 ? 24 : 30;
   const { svg } = canvas(place, top + data.rows.length * tall + 8, title, says);
   data.columns.forEach((name, number) => {
