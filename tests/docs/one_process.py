@@ -1,17 +1,25 @@
 """Run the commands of a page in one process: starting again takes longer than most of them.
 
-python one_process.py < script; ends with the code of the first command that fails. Commands of
-prophase and pieces of Python run here, everything else in a shell of its own.
+python one_process.py loads what most commands need, then reads a page per line, as JSON:
+``script``, ``folder``, ``environment`` and ``said`` (the file for what it prints). Each runs in
+a fork, whose code is the answer: that of the first command that fails. Commands of prophase and
+pieces of Python run there, everything else in a shell of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
+import json
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 
@@ -91,14 +99,59 @@ def _in_shell(script: str) -> int:
     return subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=False).returncode
 
 
-def main() -> int:
-    """Run the statements of the standard input."""
-    for statement in statements(sys.stdin.read()):
+def run_script(script: str) -> int:
+    """Run the statements of a script and return the code of the first that fails, or 0."""
+    for statement in statements(script):
         if code := run(statement):
             print(f"failed: {statement}", file=sys.stderr)
             return code
     return 0
 
 
+def _in_fork(script: str, folder: str, environment: dict[str, str], said: str) -> int:
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 1
+    try:
+        signal.alarm(_MOST_S)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        code = run_script(script)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+#: a page that takes longer than this hangs
+_MOST_S = 300
+#: what commands load, and none of them starts a thread by being loaded
+_NEEDED = (
+    "prophase.cli.main", "prophase.study.pipeline", "prophase.plots.result_files", "duckdb",
+    "scipy.optimize", "scipy.stats", "sklearn.cluster", "sklearn.ensemble", "xgboost",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Run the pages that are asked for, one after the other."""
+    from prophase.sim.compilation import compile_all
+
+    for name in _NEEDED:
+        import_module(name)
+    compile_all()
+    gc.freeze()
+    for line in sys.stdin:
+        print(_in_fork(**json.loads(line)), flush=True)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

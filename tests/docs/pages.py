@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from tests.docs import one_process
 
 ROOT = Path(__file__).parents[2]
@@ -23,18 +26,30 @@ def page_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def run_commands(page: Path, folder: Path) -> None:
-    """Run the blocks marked ``sh`` one after the other in one empty folder."""
-    script = "\n".join(_SHELL.findall(page.read_text(encoding="utf-8")))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+@pytest.fixture(scope="module")
+def run_commands() -> Iterator[Callable[[Path, Path], None]]:
+    """Run the blocks of a page marked ``sh`` one after the other in one empty folder."""
+    with subprocess.Popen(
         [sys.executable, one_process.__file__],
-        input=script,
-        cwd=folder,
-        env={**os.environ, "PATH": path, "PROPHASE_WORKSPACE": ""},
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "PROPHASE_WORKSPACE": ""}
+
+        def run(page: Path, folder: Path) -> None:
+            said = folder.with_suffix(".said")
+            asked = {
+                "script": "\n".join(_SHELL.findall(page.read_text(encoding="utf-8"))),
+                "folder": str(folder),
+                "environment": environment,
+                "said": str(said),
+            }
+            print(json.dumps(asked), file=process.stdin, flush=True)
+            code = process.stdout.readline().strip()
+            assert code == "0", f"{code}\n{said.read_text(encoding='utf-8')}"
+
+        yield run

@@ -7,16 +7,21 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.docs.pages import OTHERS, PAGES, ROOT, page_name, run_commands
 
+assert run_commands  # the fixture
+
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
 @pytest.mark.parametrize("page", OTHERS, ids=page_name)
-def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_run_as_they_stand(
+    page: Path, run_commands: Callable[[Path, Path], None], tmp_path: Path
+) -> None:
     run_commands(page, tmp_path)
 
 

@@ -24,9 +24,11 @@ from prophase.result import (
     Table,
     Text,
     html,
+    terminal,
 )
 from prophase.result.blocks import Block, Facts
 from prophase.result.colours import css_name
+from prophase.result.json_form import to_dict
 
 EVIL = "<script>alert('x')</script> & \"quotes\""
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -175,3 +177,19 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, page: 
     write_page(page, target)
     assert target.read_text(encoding="utf-8") == page_html(page)
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_pictures_are_drawn_only_for_who_sees_them() -> None:
+    drawn = []
+
+    def pictures() -> list[Picture]:
+        drawn.append(1)
+        return [Picture("a", draw(lambda axes: axes.plot([1, 2])), "One.", section="s")]
+
+    plain = Result("report", "Report", sections=[Section("s", "S", [Text("Words.")])])
+    result = plain.illustrated(pictures)
+    assert list(terminal.lines(result)) == list(terminal.lines(plain))
+    assert to_dict(result) == to_dict(plain)
+    assert not drawn
+    assert "<svg" in page_html(result)
+    assert len(drawn) == 1

@@ -187,6 +187,13 @@ class Result:
         """Return the sections, made now if they were not yet."""
         return list(self.sections() if callable(self.sections) else self.sections)
 
+    def worded_sections(self) -> list[Section]:
+        """Return the sections for a reader who sees no pictures, which are then not drawn."""
+        told = self.sections
+        return (
+            told.result.worded_sections() if isinstance(told, _Illustrated) else self.all_sections()
+        )
+
     def section(self, key: str) -> Section:
         """Return the section with a key.
 
@@ -204,12 +211,18 @@ class Result:
 
     def illustrated(self, pictures: Callable[[], Iterable[Picture]]) -> Result:
         """Return the result with pictures in the sections they belong to, drawn only for pages."""
+        return replace(self, sections=_Illustrated(self, pictures))
 
-        def sections() -> list[Section]:
-            drawn = list(pictures())
-            return [
-                one.illustrated([picture for picture in drawn if picture.section == one.key])
-                for one in self.all_sections()
-            ]
 
-        return replace(self, sections=sections)
+class _Illustrated:
+    """Sections with pictures, which are drawn when a page asks for them."""
+
+    def __init__(self, result: Result, pictures: Callable[[], Iterable[Picture]]) -> None:
+        self.result, self.pictures = result, pictures
+
+    def __call__(self) -> list[Section]:
+        drawn = list(self.pictures())
+        return [
+            one.illustrated([picture for picture in drawn if picture.section == one.key])
+            for one in self.result.all_sections()
+        ]

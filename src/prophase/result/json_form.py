@@ -51,7 +51,7 @@ def to_dict(result: Result) -> _Json:
     >>> document["format"], document["question"]
     ('prophase-report', 'How much?')
     """
-    sections = [_section(one) for one in result.all_sections()]
+    sections = [_section(one) for one in result.worded_sections()]
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

@@ -28,7 +28,7 @@ def lines(result: Result) -> Iterator[str]:
         yield from ([table.caption, ""] if table.caption else [])
         yield from table_lines(table)
     if not result.tables:
-        for section in result.all_sections():
+        for section in result.worded_sections():
             yield from _section(section)
     if result.notes:
         yield from ([""] if shown or result.sections else [])

@@ -37,29 +37,34 @@ _WHOLE_GPU = 1000
 def never_fit(asks: Ints, cluster: Cluster) -> NDArray[np.bool_]:
     """Tell which jobs not even the empty cluster could run."""
     shapes, shape_of = distinct_rows(asks)
-    room = np.array([_room(shape, cluster.matrix) for shape in shapes])
-    stuck: NDArray[np.bool_] = (room < shapes[:, ASK_INSTANCES])[shape_of]
+    stuck: NDArray[np.bool_] = (_room(shapes, cluster.matrix) < shapes[:, ASK_INSTANCES])[shape_of]
     return stuck
 
 
-def _room(shape: Ints, nodes: Ints) -> int:
-    """Count the instances of a shape that the empty cluster holds."""
-    with np.errstate(divide="ignore"):
+def _room(shapes: Ints, nodes: Ints) -> Ints:
+    """Count the instances of each shape that the empty cluster holds."""
+    # a cluster has few kinds of node, however many there are of each
+    kinds, nodes_of = np.unique(
+        nodes[:, (CPU, MEMORY, GPUS, GPU_TYPE, FEATURES)], axis=0, return_counts=True
+    )
+    room = np.zeros(len(shapes), np.int64)
+    need = [shapes[:, ask] for ask in (ASK_CPU, ASK_MEMORY, ASK_GPUS)]
+    types, features = shapes[:, ASK_TYPES], shapes[:, ASK_FEATURES]
+    milli = shapes[:, ASK_MILLI]
+    shared = (milli > 0) & (milli < _WHOLE_GPU)
+    per_gpu = _WHOLE_GPU // np.where(shared, milli, _WHOLE_GPU)
+    for (*has, gpu_type, offered), count in zip(kinds.tolist(), nodes_of.tolist(), strict=True):
         held = [
-            np.where(need > 0, nodes[:, has] // max(int(need), 1), 1 << 40)
-            for need, has in (
-                (shape[ASK_CPU], CPU),
-                (shape[ASK_MEMORY], MEMORY),
-                (shape[ASK_GPUS], GPUS),
-            )
+            np.where(need_of > 0, has_of // np.maximum(need_of, 1), 1 << 40)
+            for need_of, has_of in zip(need, has, strict=True)
         ]
-    if 0 < shape[ASK_MILLI] < _WHOLE_GPU:
         # several instances share a GPU
-        held[-1] = nodes[:, GPUS] * (_WHOLE_GPU // shape[ASK_MILLI])
-    fitting = np.minimum.reduce(held)
-    allowed = (shape[ASK_TYPES] == 0) | (shape[ASK_TYPES] >> nodes[:, GPU_TYPE] & 1 == 1)
-    featured = (shape[ASK_FEATURES] & ~nodes[:, FEATURES]) == 0
-    return int(np.minimum(fitting, 1 << 30)[allowed & featured].sum())
+        held[-1] = np.where(shared, has[-1] * per_gpu, held[-1])
+        allowed = (types == 0) | (types >> gpu_type & 1 == 1)
+        featured = (features & ~offered) == 0
+        fitting = np.minimum(np.minimum.reduce(held), 1 << 30)
+        room += np.where(allowed & featured, fitting * count, 0)
+    return room
 
 
 def ignores_types(workload: Workload, cluster: Cluster) -> bool:

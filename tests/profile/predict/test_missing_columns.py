@@ -55,7 +55,7 @@ def test_a_gap_that_only_some_jobs_have_is_left_as_it_is(model: JobModel) -> Non
     jobs = pd.DataFrame({"user": ["ann", None], "queue": ["short", "long"]})
     filled = fill_table(model.exemplars, jobs)
     assert filled is not None
-    assert filled.jobs["user"][filled.stands_for == 1].isna().all()
+    assert pd.isna(filled.jobs["user"][filled.stands_for == 1]).all()
 
 
 def test_a_table_with_every_column_is_not_touched(model: JobModel) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Self
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from prophase.phase.labellers.labeller import NO_PHASE
 from prophase.phase.labellers.nearest_centre import learn_centres
@@ -88,7 +88,7 @@ def _stretch_statistics(window: int) -> Callable[[Floats], Floats | None]:
     def push(sample: Floats) -> Floats | None:
         nonlocal limit, count, total, squares
         if limit is None:
-            limit = float(chi2.isf(_CHANCE, 2 * len(sample)))
+            limit = float(chdtri(2 * len(sample), _CHANCE))
             total, squares = np.zeros(len(sample)), np.zeros(len(sample))
         recent.append(sample)
         if len(recent) > window:

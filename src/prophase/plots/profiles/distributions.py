@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from scipy import stats
+from scipy.special import ndtri
 
 from prophase import units
 from prophase.array_types import Floats
@@ -105,7 +105,7 @@ def _quantiles(axes: Axes, held: Floats, law: str) -> None:
     shares = (np.arange(1, 201) - 0.5) / 200
     seen = np.quantile(held, shares)
     spread = float(held.std()) or 1.0
-    expected = stats.norm.ppf(shares, held.mean(), spread)
+    expected = held.mean() + spread * ndtri(shares)
     low, high = float(min(seen[0], expected[0])), float(max(seen[-1], expected[-1]))
     axes.plot(expected, seen, "o", color=COLOURS[0], markersize=3)
     axes.plot([low, high], [low, high], color=MUTED, linewidth=1, zorder=0)

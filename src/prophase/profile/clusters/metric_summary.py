@@ -6,7 +6,6 @@ import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from scipy import stats
 
 from prophase.array_types import Floats
 from prophase.json_types import JsonObject
@@ -135,6 +134,9 @@ def _trend(values: Floats, clock_s: Floats | None) -> Trend | None:
         return None
     if np.ptp(values) == 0 or np.ptp(clock_s) < _DAY_S:
         return None
+    # not before: it takes a second to load, and most commands ask for no trend
+    from scipy import stats
+
     found = stats.spearmanr(clock_s, values)
     correlation, p_value = float(found.statistic), float(found.pvalue)
     days = np.floor(clock_s / _DAY_S)
@@ -161,6 +163,8 @@ def _season(values: Floats, clock_s: Floats | None) -> Season | None:
     count = sum(map(len, held.values()))
     if len(held) < 2 or np.ptp(np.concatenate(list(held.values()))) == 0:
         return None
+    from scipy import stats
+
     found = stats.kruskal(*held.values())
     # epsilon squared, corrected: 0 by chance (Tomczak and Tomczak 2014)
     explained = max(0.0, float((found.statistic - len(held) + 1) / (count - len(held))))

@@ -123,9 +123,11 @@ def _intervals(
     if time_s is None or not len(time_s) or not np.isfinite(time_s).all():
         return {}
     names = list(take(np.arange(len(time_s))))
-    found = statistics(
-        lambda rows: [take(rows)[name] for name in names],
-        calendar_blocks(time_s),
-        random_state=random_state,
-    )
+
+    def of_rows(rows: Ints) -> list[float]:
+        # all of them at once: there are ten, and two hundred draws
+        drawn = take(rows)
+        return [drawn[name] for name in names]
+
+    found = statistics(of_rows, calendar_blocks(time_s), random_state=random_state)
     return {name: [one.low, one.high] for name, one in zip(names, found, strict=True)}

@@ -158,11 +158,9 @@ class JobModel(ShortForm):
         parts = []
         for target in wanted:
             predictor = self.predictors[target]
-            found = predictor.predict(jobs) if filled is None else filled.answers(predictor, jobs)
-            answers = {str(name): found[name].to_numpy() for name in found}
-            found = pd.DataFrame(
-                novelty.told(answers, yes_no=predictor.yes_no_), index=found.index
-            )  # fmt: skip
+            answers = predictor.answers(jobs) if filled is None else filled.answers(predictor, jobs)
+            told = novelty.told(answers, yes_no=predictor.yes_no_)
+            found = pd.DataFrame(told, index=jobs.index)
             if len(wanted) == 1:
                 return found
             found.insert(0, "target", target)

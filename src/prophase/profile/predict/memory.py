@@ -147,6 +147,8 @@ class Memory:
         start, count = self._long.find(keys, as_of)
         total = self._long.total(start, count)
         values, ends = self._long.latest(start, count)
+        if len(self._short.ends) == 0 and len(keys) == 1:
+            return Recall(count, total, values, ends, self._sample(start, count))
         if len(self._short.ends) == 0:
             # many jobs ask for the same rows
             rows = start * (len(self._long.ends) + 1) + count

@@ -18,7 +18,7 @@ from prophase.array_types import Array
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.range_probability import put_together_each
-from prophase.profile.predict.submit_columns import CLOCKS, submitted
+from prophase.profile.predict.submit_columns import CLOCKS, Columns, submitted
 
 #: recent jobs that are kept
 _MOST_KEPT = 2_000
@@ -105,66 +105,80 @@ _FEWEST_EACH = 2
 class FilledTable:
     """Jobs that differ in what they say, each several times with its gaps filled."""
 
-    jobs: pd.DataFrame
+    jobs: Columns
     #: which of the different jobs a filled row stands for
     stands_for: NDArray[np.intp]
     #: which of the different jobs a row of the table is
     kind: NDArray[np.intp]
 
-    def answers(self, predictor: Predictor, asked: pd.DataFrame) -> pd.DataFrame:
-        """Return the predictor's answers to the table ``asked``, which was filled.
+    def answers(self, predictor: Predictor, asked: pd.DataFrame | Columns) -> dict[str, Array]:
+        """Return the predictor's answers to the jobs ``asked``, which were filled.
 
         How well a job is known is decided by what it says itself.
         """
-        found = predictor.predict(asked)
-        filled = predictor.predict(self.jobs)
+        found = predictor.answers(asked)
+        answers = predictor.answers(self.jobs)
+        filled = {name: answers[name] for name in ("value", "low", "high")}
         if predictor.yes_no_:
-            means = filled.groupby(self.stands_for)[["value", "low", "high"]].mean()
+            means = pd.DataFrame(filled).groupby(self.stands_for).mean()
             ends = means.to_numpy(dtype=np.float64).T
         else:
             ends = np.stack(put_together_each(filled, self.stands_for))
-        silent = found["abstained"].to_numpy(dtype=bool)
+        silent = found["abstained"]
         for name, end in zip(("value", "low", "high"), ends, strict=True):
             found[name] = np.where(silent, np.nan, end[self.kind])
         return found
 
 
-def absent_columns(exemplars: Exemplars, jobs: pd.DataFrame) -> list[str]:
+def absent_columns(exemplars: Exemplars, jobs: pd.DataFrame | Columns) -> list[str]:
     """Return the columns that jobs usually have and no job of a table says."""
     return [name for name in exemplars.columns if name not in jobs or _is_empty(jobs[name])]
 
 
-def fill_table(exemplars: Exemplars, jobs: pd.DataFrame) -> FilledTable | None:
+def fill_table(exemplars: Exemplars, jobs: pd.DataFrame | Columns) -> FilledTable | None:
     """Return the jobs of a table with absent columns filled; None if none is absent."""
     absent = absent_columns(exemplars, jobs)
     said = [name for name in exemplars.columns if name not in absent]
     if not absent or not said or not len(jobs):
         return None
     clocks = [name for name in (*CLOCKS, "start_s") if name in jobs]
-    others = [str(name) for name in jobs if name not in absent and name not in clocks]
-    different = jobs[others].astype(object).where(jobs[others].notna(), None)
+    others = [str(name) for name in jobs.columns if name not in absent and name not in clocks]
     kind, first = _different(jobs, said)
+    held = {name: _values(jobs[name], first) for name in (*others, *clocks)}
     each = int(np.clip(_MOST // len(first), _FEWEST_EACH, _MOST_EACH))
     rows, stands_for = [], []
-    for place, row in enumerate(first.tolist()):
-        job = {str(name): value for name, value in different.iloc[row].items()}
-        clock = {name: jobs[name].iloc[row] for name in clocks}
+    for place in range(len(first)):
+        job = {name: held[name][place] for name in others}
+        clock = {name: held[name][place] for name in clocks}
         # a gap that some jobs of the table have is left as it is
         gaps = {name: None for name in said if job[name] is None}
         for filled in exemplars.filled(job, most=each):
             rows.append({**filled, **gaps, **clock})
             stands_for.append(place)
-    return FilledTable(pd.DataFrame(rows), np.array(stands_for, dtype=np.intp), kind)
+    return FilledTable(Columns.of(rows), np.array(stands_for, dtype=np.intp), kind)
 
 
-def _is_empty(column: pd.Series) -> bool:
+def _values(column: pd.Series | Array, rows: NDArray[np.intp]) -> list[object]:
+    """Return what some rows of a column hold, None where that is not known."""
+    held = np.asarray(column, dtype=object)[rows]
+    return [None if missing else value for value, missing in zip(held, pd.isna(held), strict=True)]
+
+
+def _is_empty(column: pd.Series | Array) -> bool:
     # mostly the first value decides, and one job is to be answered within milliseconds
-    first_is_known = len(column) > 0 and not pd.isna(column.array[0])
-    return not first_is_known and bool(column.isna().all())
+    held = column if isinstance(column, np.ndarray) else column.array
+    first_is_known = len(held) > 0 and not pd.isna(held[0])
+    return not first_is_known and bool(pd.isna(held).all())
 
 
-def _different(jobs: pd.DataFrame, columns: list[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _different(
+    jobs: pd.DataFrame | Columns, columns: list[str]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return which distinct job each row is by the columns, and the first row of each."""
+    if isinstance(jobs, Columns):
+        if len(jobs) == 1:
+            return np.zeros(1, np.intp), np.zeros(1, np.intp)
+        jobs = jobs.table()
     groups = jobs.groupby(columns, dropna=False, sort=False, observed=True)
     kind = np.asarray(groups.ngroup(), dtype=np.intp)
     _, first = np.unique(kind, return_index=True)

@@ -10,6 +10,7 @@ import pandas as pd
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.profile.predict.job_model import JobModel
+from prophase.profile.predict.missing_columns import fill_table
 from prophase.profile.predict.submit_columns import Columns
 from prophase.profile.submission.submission import from_fields
 
@@ -62,17 +63,21 @@ def predicted_rows(
     'based on 20 jobs with the same user'
     """
     columns = Columns.of(jobs)
-    if any(name not in columns for name in model.exemplars.columns):
-        # what no job says is filled from finished jobs
-        return as_rows(predicted(model, columns.table(), targets))
     model.refuse_foreign(columns)
+    # what no job says is filled from finished jobs
+    lacking = any(name not in columns for name in model.exemplars.columns)
+    filled = fill_table(model.exemplars, columns) if lacking else None
     wanted = model.check_targets(targets)
     ids = columns["job_id"].tolist()
     novelty = model.seen.novelty(columns)
     answers = {}
     for target in wanted:
         predictor = model.predictors[target]
-        found = novelty.told(predictor.answers(columns), yes_no=predictor.yes_no_)
+        if filled is None:
+            answered = predictor.answers(columns)
+        else:
+            answered = filled.answers(predictor, columns)
+        found = novelty.told(answered, yes_no=predictor.yes_no_)
         answers[target] = {
             name: [finite(value) for value in values.tolist()] for name, values in found.items()
         }

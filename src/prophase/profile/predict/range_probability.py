@@ -7,13 +7,14 @@ exponentially.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Floats
+from prophase.array_types import Array, Floats
 
 _TAIL = 0.05
 #: ends and point closer than this, in logarithms, are one
@@ -88,19 +89,21 @@ def put_together(answers: pd.DataFrame) -> tuple[float, float, float]:
 
 
 def put_together_each(
-    answers: pd.DataFrame, group: NDArray[np.intp]
+    answers: pd.DataFrame | Mapping[str, Array], group: NDArray[np.intp]
 ) -> tuple[Floats, Floats, Floats]:
     """Return point and range of each group of answers, one of which comes true.
 
     Parameters
     ----------
-    answers : DataFrame
+    answers : DataFrame or arrays by name
         With ``value``, ``low`` and ``high``.
     group : array
         The number of each answer's group; every number from 0 on has one.
     """
     groups = int(group.max()) + 1
-    columns = answers[["value", "low", "high"]].to_numpy(dtype=np.float64)
+    columns = np.column_stack(
+        [np.asarray(answers[name], np.float64) for name in ("value", "low", "high")]
+    )
     known = np.isfinite(columns[:, 0])
     columns, group = columns[known], group[known]
     held = np.bincount(group, minlength=groups)

@@ -74,7 +74,7 @@ def shrunk(recall: list[Recall], pull: float = 1.0, most: int = 8) -> Floats:
     for part in reversed(recall):
         weight = np.minimum(part.count, most)
         own = part.middle()
-        mixed = (weight * np.nan_to_num(own) + pull * point) / (weight + pull)
+        mixed = (weight * own + pull * point) / (weight + pull)
         point = np.where(part.count == 0, point, np.where(np.isnan(point), own, mixed))
     return point
 

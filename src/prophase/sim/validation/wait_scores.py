@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from prophase.sim.signatures import Floats
 from prophase.stats import Estimate, calendar_blocks, statistics
 from prophase.stats.blocks import DAY_S
+from prophase.stats.ranks import ranks
 
 QUANTILES = (0.5, 0.9, 0.99)
 
@@ -127,7 +127,7 @@ class _Pair:
         ordered = both[self.order]
         # a distribution function is known only past the last of equal values
         self.last = np.append(ordered[1:] != ordered[:-1], True)
-        self.ranks = [rankdata(waits) for waits in kept]
+        self.ranks = [ranks(waits) for waits in kept]
 
     def statistics(self, weight: Floats) -> Floats:
         """Return bias, mean error, distance, rank correlation and the quantile errors."""

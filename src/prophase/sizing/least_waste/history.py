@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import rankdata
 
 from prophase.sizing.least_waste.joint_regression import Joint, choose_columns
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.least_waste.lineage import Known, Prefix
+from prophase.stats.ranks import ranks
 
 _MOST_BOUNDS = 8
 #: runs with lower peaks after which a kill no longer raises requests
@@ -258,9 +258,9 @@ def growth_to_come(peaks: Floats) -> float:
     recent = peaks[-REMEMBERED:]
     runs = len(recent)
     order = np.arange(runs) - (runs - 1) / 2
-    ranks = rankdata(recent) - (runs + 1) / 2
-    spread = math.sqrt(float(order @ order) * float(ranks @ ranks))
-    if spread == 0 or float(order @ ranks) / spread * math.sqrt(runs - 1) < _RISING:
+    placed = ranks(recent) - (runs + 1) / 2
+    spread = math.sqrt(float(order @ order) * float(placed @ placed))
+    if spread == 0 or float(order @ placed) / spread * math.sqrt(runs - 1) < _RISING:
         return 1.0
     slope = float(order @ np.log(recent)) / float(order @ order)
     return min(math.exp(max(slope, 0.0) * _DRAWN_ON * runs), _MOST_GROWTH)

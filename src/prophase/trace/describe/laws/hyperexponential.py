@@ -72,16 +72,16 @@ class _Mixture(Law):
 def _em(values: Floats, weights: Floats, means: Floats, steps: int) -> tuple[Floats, Floats]:
     """Climb the likelihood; stop when a step no longer moves the means."""
     grouped, copies = _grouped(values)
-    column, copies = grouped[:, None], copies[:, None]
+    # one row per phase: sums over two or three neighbours in memory take many times longer
     for _ in range(steps):
-        logs = np.log(weights / means) - column / means
-        logs -= logs.max(axis=1, keepdims=True)
-        belongs = np.exp(logs)
-        belongs *= copies / belongs.sum(axis=1, keepdims=True)
-        mass = belongs.sum(axis=0)
+        logs = np.log(weights / means)[:, None] - grouped / means[:, None]
+        logs -= logs.max(axis=0)
+        belongs = np.exp(logs, out=logs)
+        belongs *= copies / belongs.sum(axis=0)
+        mass = belongs.sum(axis=1)
         if not np.all(np.isfinite(mass)) or mass.min() < 1e-3:
             raise FitError("one phase is enough: the mixture collapses")
-        before, means = means, (belongs * column).sum(axis=0) / mass
+        before, means = means, (belongs * grouped).sum(axis=1) / mass
         weights = mass / len(values)
         if np.all(np.abs(means - before) < 1e-5 * before):
             break
