@@ -75,7 +75,7 @@ class MigState(ClusterState):
         divided = np.array([bool(name) for name in self.profile])
         # CPU and memory are found by the usual rules, slices here
         beside = workload.asks.copy()
-        beside[np.ix_(divided, [ASK_GPUS, ASK_MILLI])] = 0
+        beside[divided, ASK_GPUS] = beside[divided, ASK_MILLI] = 0
         super().__init__(replace(workload, asks=beside), cluster, place, pace=pace)
         self.workload = workload
         self._names = sorted(set(self.profile))

@@ -62,7 +62,8 @@ class ColumnTable:
     def dtypes(self) -> pd.Series:
         """The type of each column, from the file's own description."""
         empty = pq.read_schema(self._path).empty_table().select(self._names)
-        return empty.to_pandas().dtypes
+        types: pd.Series = empty.to_pandas().dtypes
+        return types
 
     def __getitem__(self, key: Any) -> Any:
         """Return a column, some columns, or the table with the rows that are marked alone."""
@@ -94,7 +95,8 @@ class ColumnTable:
         """
         text = pattern.replace("'", "''")
         found = self._repeats([f"regexp_replace(\"{name}\", '{text}', '', 'g')"], every=False)
-        return found & self[name].notna()
+        marked: pd.Series = found & self[name].notna()
+        return marked
 
     def parted(self, name: str, pattern: str, count: int) -> NDArray[np.uint16]:
         """Return a part from 0 to ``count`` - 1 for every row; equal texts share theirs.
@@ -163,7 +165,8 @@ class ColumnTable:
         table = pq.read_table(self._path, columns=list(names), memory_map=True)
         if self._kept is not None:
             table = table.filter(pa.array(self._kept))
-        return table.to_pandas(split_blocks=True, self_destruct=True)
+        frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
+        return frame
 
     def _places(self, key: Any) -> NDArray[np.int64]:
         if isinstance(key, slice):
@@ -184,10 +187,14 @@ class ColumnTable:
                 part = file.read_row_group(group, columns=list(names))
                 parts.append(part.take(pa.array(places[order][low:high] - first)))
             first += rows
-        if not parts:
-            return pq.read_schema(self._path).empty_table().select(list(names)).to_pandas()
-        found = pa.concat_tables(parts).to_pandas()
+        empty = pq.read_schema(self._path).empty_table().select(list(names))
+        found: pd.DataFrame = pa.concat_tables(parts or [empty]).to_pandas()
         return found.iloc[np.argsort(order, kind="stable")].set_axis(places)
+
+
+def in_file(table: object) -> ColumnTable | None:
+    """Return a table that stays in its file as such; None if it is in memory."""
+    return table if isinstance(table, ColumnTable) else None
 
 
 def _known(column: str) -> str:

@@ -13,7 +13,7 @@ from prophase.papers.schedulers.hydra import (
     CASES,
     CHRONUS,
     GAVEL,
-    Setting,
+    HydraSetting,
     _compared,
     _first,
     hydra_rows,
@@ -46,7 +46,7 @@ def _least_by_trying(times: np.ndarray, gpus: list[int]) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_allox_has_the_least_mean_of_all_schedules(seed: int) -> None:
     times = np.random.default_rng(seed).integers(1, 30, (5, 2)).astype(float)
-    setting = Setting.of(_jobs(times), {"A100": 1, "V100": 2})
+    setting = HydraSetting.of(_jobs(times), {"A100": 1, "V100": 2})
     ((mean, _),) = setting.outcomes(ALLOX)
     assert mean * 5 == pytest.approx(_least_by_trying(times, [0, 1, 1]))
 
@@ -57,7 +57,7 @@ def test_a_type_may_be_left_without_a_job() -> None:
 
 def test_the_shortest_pair_of_job_and_gpu_starts_first() -> None:
     # b is shortest on the V100; a then takes the A100, c waits for the first to be free
-    setting = Setting.of(
+    setting = HydraSetting.of(
         _jobs(np.array([[5.0, 9.0], [4.0, 2.0], [6.0, 7.0]])), {"A100": 1, "V100": 1}
     )
     ((mean, _),) = setting.outcomes(GAVEL)
@@ -66,7 +66,7 @@ def test_the_shortest_pair_of_job_and_gpu_starts_first() -> None:
 
 def test_jobs_with_a_deadline_go_first_and_late_ones_are_counted() -> None:
     times = np.array([[10.0, 10.0], [10.0, 10.0]])
-    setting = Setting.of(_jobs(times, np.array([np.nan, 5.0])), {"A100": 1})
+    setting = HydraSetting.of(_jobs(times, np.array([np.nan, 5.0])), {"A100": 1})
     assert set(setting.outcomes(CHRONUS)) == {((10 + 20) / 2, 1)}
 
 

@@ -112,7 +112,7 @@ def _first(data: Path, case: Case, jobs: int) -> pd.DataFrame:
 
 
 def _compared(case: Case, jobs: int, table: pd.DataFrame) -> Iterator[dict[str, object]]:
-    setting = Setting.of(table, case.gpus)
+    setting = HydraSetting.of(table, case.gpus)
     found = {name: setting.outcomes(name) for name in REPEATED}
     for name in REPEATED:
         printed_jct, printed_late = case.printed[jobs, name]
@@ -146,7 +146,7 @@ def _span(values: Floats, form: str) -> str:
     return f"{low:{form}}" if low == high else f"{low:{form}} to {high:{form}}"
 
 
-class Setting(NamedTuple):
+class HydraSetting(NamedTuple):
     """Jobs with a run time per GPU type, and the GPUs."""
 
     workload: Workload
@@ -156,7 +156,7 @@ class Setting(NamedTuple):
     deadline_s: Floats
 
     @classmethod
-    def of(cls, jobs: pd.DataFrame, gpus: dict[str, int]) -> Setting:
+    def of(cls, jobs: pd.DataFrame, gpus: dict[str, int]) -> HydraSetting:
         """Take jobs with a column ``after_duration_<type>_s`` for each type of GPU."""
         reference = f"after_duration_{next(iter(gpus)).lower()}_s"
         workload = Workload.from_jobs(jobs.assign(duration_s=jobs[reference]))
@@ -215,7 +215,7 @@ def least_total(times: Floats, counts: Ints) -> Ints:
     return found
 
 
-def _by_type(setting: Setting, kind_of: Ints) -> Policy:
+def _by_type(setting: HydraSetting, kind_of: Ints) -> Policy:
     """Start jobs on their GPU type, the shortest first."""
     types = setting.cluster.matrix[:, GPU_TYPE]
     length = setting.times[np.arange(len(kind_of)), kind_of]
@@ -230,7 +230,7 @@ def _by_type(setting: Setting, kind_of: Ints) -> Policy:
     return allox
 
 
-def _shortest_pair(setting: Setting) -> Policy:
+def _shortest_pair(setting: HydraSetting) -> Policy:
     """Start the shortest run that any waiting job would have on any free GPU, again and again."""
     types = setting.cluster.matrix[:, GPU_TYPE]
 
@@ -248,7 +248,7 @@ def _shortest_pair(setting: Setting) -> Policy:
     return shortest_pair
 
 
-def _earliest_deadline(setting: Setting, seed: int) -> Policy:
+def _earliest_deadline(setting: HydraSetting, seed: int) -> Policy:
     """Start jobs with a deadline by it, on any type of GPU; then others as the shortest pair.
 
     The printed results are those of the scheduler that the repository keeps in comments: its
@@ -279,7 +279,7 @@ def _in_kind(jobs: int = 60, random_state: int = 0) -> Rows:
     table = table.assign(request_gpus=1.0, attr_deadline_s=due, after_duration_a100_s=base)
     for kind, slower in (("v100", 1.7), ("gtx2080ti", 2.5)):
         table[f"after_duration_{kind}_s"] = base * slower * rng.lognormal(0.0, 0.2, jobs)
-    setting = Setting.of(table, {"A100": 3, "V100": 3, "GTX2080Ti": 3})
+    setting = HydraSetting.of(table, {"A100": 3, "V100": 3, "GTX2080Ti": 3})
     mean = {name: np.mean([one[0] for one in setting.outcomes(name)]) for name in REPEATED}
     ours = sorted(mean, key=mean.__getitem__)
     printed = CASES[0].printed

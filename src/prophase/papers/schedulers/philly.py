@@ -114,7 +114,8 @@ def drawn_estimates(duration_s: Floats, rng: np.random.Generator) -> Floats:
     row = np.searchsorted([share for share, _ in _ERRORS], level)
     bounds = np.array([0.0, *(error for _, error in _ERRORS)])
     error = rng.uniform(bounds[row], bounds[row + 1]) * rng.choice((-1.0, 1.0), len(row))
-    return duration_s * (1 + error)
+    estimates: Floats = duration_s * (1 + error)
+    return estimates
 
 
 def compared(

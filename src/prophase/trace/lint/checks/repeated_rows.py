@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from prophase import units
 from prophase.errors import FanOutError
-from prophase.trace.column_table import ColumnTable
+from prophase.trace.column_table import in_file
 from prophase.trace.describe.column_arrays import combined_codes
 from prophase.trace.lint.check_registry import (
     LintFinding,
@@ -49,8 +49,8 @@ def base_ids(jobs: pd.DataFrame) -> pd.Series:
 
 def repeated_ids(jobs: pd.DataFrame) -> NDArray[np.bool_]:
     """Mark the second and later rows of each job id."""
-    if isinstance(jobs, ColumnTable):
-        return jobs.duplicated_text("job_id", _COPY).to_numpy()
+    if (large := in_file(jobs)) is not None:
+        return large.duplicated_text("job_id", _COPY).to_numpy(np.bool_)
     ids = base_ids(jobs)
     repeated: NDArray[np.bool_] = ids.duplicated().to_numpy() & ids.notna().to_numpy()
     return repeated
@@ -264,11 +264,12 @@ def _varies(values: pd.Series) -> bool:
 
 def _parts(jobs: pd.DataFrame, column: str) -> Iterator[tuple[pd.DataFrame, NDArray[np.int64]]]:
     """Yield rows that are looked at together, and their places: all, or some of the groups."""
-    if not isinstance(jobs, ColumnTable):
+    large = in_file(jobs)
+    if large is None:
         yield jobs, np.arange(len(jobs))
         return
     count = -(-len(jobs) // _TOGETHER)
-    part = jobs.parted(column, _COPY if column == "job_id" else "", count)
+    part = large.parted(column, _COPY if column == "job_id" else "", count)
     for number in range(count):
         yield jobs[part == number], np.flatnonzero(part == number)
 
@@ -279,9 +280,9 @@ def _crossed(
     """Return rows of groups that are all pairs of m units and n uses, and how many groups have
     several rows; of the former their sizes.
     """
-    ids = base_ids(jobs) if numbered or not parents else None
-    codes = pd.factorize(jobs["parent_id"] if parents else ids)[0]
-    whose = combined_codes([*(jobs[name] for name in unit), *([ids] if numbered else [])])
+    ids = [base_ids(jobs)] if numbered or not parents else []
+    codes = pd.factorize(jobs["parent_id"] if parents else ids[0])[0]
+    whose = combined_codes([*(jobs[name] for name in unit), *(ids if numbered else [])])
     what = combined_codes([pd.Series(numbers(jobs, name)) for name in used])
     known = (codes >= 0) & np.any([numbers(jobs, name) > 0 for name in used], axis=0)
     rows = pd.DataFrame({"group": codes, "unit": whose, "use": what})[known]
