@@ -17,6 +17,7 @@ from prophase.autoscale.policies.next_phase import PhaseAhead
 from prophase.autoscale.policies.per_phase import NoPhase, PhaseAbsolute, PhaseRelative
 from prophase.autoscale.policies.priced import Priced
 from prophase.autoscale.policies.quantile_boosting import QuantileBoosting
+from prophase.autoscale.policies.smoothing import Holt
 from prophase.autoscale.policies.vpa import TunedVpa, Vpa
 from prophase.autoscale.policy import ScalingPolicy
 from prophase.errors import ParameterError, not_among
@@ -31,6 +32,7 @@ POLICIES: dict[str, type[ScalingPolicy]] = {
         RecentMax,
         PeakHold,
         PeriodAware,
+        Holt,
         NoPhase,
         PhaseAbsolute,
         PhaseRelative,
