@@ -45,6 +45,19 @@ class Resource:
         """
         return f"{self.unit.removesuffix('s')} h" if self.held else f"{self.unit} of time limits"
 
+    @property
+    def spoken(self) -> str:
+        """Return what people call it.
+
+        Examples
+        --------
+        >>> [RESOURCES[name].spoken for name in ("memory", "gpu", "time")]
+        ['memory', 'GPUs', 'time limit']
+        """
+        if not self.held:
+            return "time limit"
+        return {"cpu": "cores", "gpu": "GPUs", "gpu-memory": "GPU memory"}.get(self.name, self.name)
+
     def allocatable(self, amount: Any) -> Any:
         """Return what is held by whoever asks for an amount, or for each of an array.
 

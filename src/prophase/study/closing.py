@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prophase import units
 from prophase.json_types import JsonMapping
+from prophase.sizing.resources import RESOURCES
 from prophase.study.study_answers import NOT_ANSWERED, from_to, mean_wait, second_tries, with_range
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _to_do(found: StudyResult) -> list[str]:
         return [f"Do: nothing is recommended. {_first_reason(found.cannot)}"]
     if not sized["advised"]:
         return [f"Do: leave all requests as they are ({sized['tasks']:,} kinds of job looked at)."]
-    resource, unit = sized["resource"], sized["unit"]
+    resource, unit = RESOURCES[sized["resource"]].spoken, sized["unit"]
     verdict = (found.results.get("proof") or {}).get("verdict", {})
     how = {"pass": "", "fail": "do not yet change", "undecided": "wait before you change"}[
         verdict.get("outcome", "pass")
