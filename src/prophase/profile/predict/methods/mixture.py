@@ -296,8 +296,8 @@ class Mixture(Predictor):
             steps = answer.distribution()[strange]
             needed = levels_of(steps, values[fold.rows][strange], self.calibrator_.scale)
             parts.append((*needed, fold.asked.keys[self.owners_][strange]))
-        joined = (np.concatenate(part) for part in zip(*parts, strict=True))
-        self.calibrator_.learn_strangers(*joined, self.random_state)
+        low, high, owner = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self.calibrator_.learn_strangers(low, high, owner, self.random_state)
 
     def _made_strangers(self, fold: _Fold) -> _Fold:
         """Return some jobs of a fold as if of an unknown owner, application or cluster."""
