@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from prophase.plots.profiles.boxes import metric_boxes, silhouette_box_plot
-from prophase.plots.profiles.figures import profile_figures
+from prophase.plots.profiles.figures import _maps, profile_figures
 from prophase.plots.profiles.page import write_profile_page
 from prophase.profile.clusters.figure_tables import box_statistics
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
@@ -100,3 +100,16 @@ def test_jobs_without_duration_or_types_draw_what_they_can(profiler: WorkloadPro
     names = [one.name for one in profile_figures(profiler, found)]
     assert "durations" not in names
     assert "node-types" not in names
+
+
+def test_rows_of_numbered_jobs_are_mapped_by_parent_unless_they_have_names(
+    profiler: WorkloadProfiler,
+) -> None:
+    numbered = JOBS[["job_id", "workload"]].assign(parent_id=[f"p{n // 30}" for n in range(120)])
+    for jobs, by_parent in ((numbered, True), (numbered.assign(name="train"), False)):
+        found = Recognised(jobs, profiler.labels_, profiler.strength_, profiler.scores_, True)
+        maps = {one.name: one.table for one in _maps(found, 3)}
+        assert ("map-parent_id" in maps, "map-name" in maps) == (by_parent, not by_parent)
+        if by_parent:
+            rows = maps["map-parent_id"].set_index("parent_id")["jobs"]
+            assert rows.tolist() == [30, 30, 30, 30, 120]

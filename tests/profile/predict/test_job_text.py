@@ -94,3 +94,28 @@ def test_words_of_jobs_that_end_later_are_not_known_yet(history: pd.DataFrame) -
     online = evaluate(history, later, ["mixture"], online=True).answers["mixture"]
     once = evaluate(history, later, ["mixture"]).answers["mixture"]
     np.testing.assert_allclose(online["value"], once["value"])
+
+
+def test_ranges_of_a_stranger_are_as_wide_as_applications_that_were_left_out_needed(
+    tmp_path: Path,
+) -> None:
+    """Every workflow has a pace of its own, which the words of its steps do not tell."""
+    paces = {"RNA": 1.0, "ATAC": 12.0, "MAG": 0.1, "EAGER": 4.0, "BWA": 0.3}
+    parts = [
+        workflow_jobs(name, 60, seed=place, first=60 * place).assign(workload=name)
+        for place, name in enumerate(paces)
+    ]
+    for part in parts:
+        part["duration_s"] *= paces[part["workload"].iloc[0]]
+        part["end_s"] = part["submit_s"] + part["duration_s"]
+    model = learn(pd.concat(parts, ignore_index=True), ["duration_s"], method="mixture")
+    model.save(tmp_path / "a.model")
+    stranger = workflow_jobs("CHIP", 60, seed=9, first=400).assign(workload="CHIP")
+    told = JobModel.load(tmp_path / "a.model").predict(stranger)
+    pd.testing.assert_frame_equal(told, model.predict(stranger))
+    for pace in (0.2, 1.0, 5.0):
+        run = pace * stranger["duration_s"]
+        assert ((told["low"] <= run) & (run <= told["high"])).mean() > 0.85
+    # of a workflow that has run the pace is known
+    known = model.predict(workflow_jobs("RNA", 60, seed=7, first=400).assign(workload="RNA"))
+    assert (known["high"] / known["low"]).median() < 0.2 * (told["high"] / told["low"]).median()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prophase.profile.predict.point_and_range import PointAndRange
+from prophase.profile.predict.point_and_range import STRANGER, PointAndRange
 from prophase.profile.predict.range_levels import LevelCalibrator, at_level, levels_of
 
 QUANTILES = stats.norm.ppf((np.arange(64) + 0.5) / 64)
@@ -97,3 +97,28 @@ def test_levels_and_places_are_each_others_inverse() -> None:
     for level in (-0.4, 0.03, 0.5, 0.97, 1.3):
         place = at_level(steps, level, 1.5)
         assert levels_of(steps, place, 1.5)[0][0] == pytest.approx(level, abs=1e-2)
+
+
+def test_few_owners_leave_more_open_than_many_and_equal_ones_nothing() -> None:
+    draw = np.random.default_rng(3)
+
+    def reach(owners: int, between: float) -> float:
+        calibrator = LevelCalibrator(2.0)
+        owner = np.repeat(np.arange(owners, dtype=np.uint64), 3_000 // owners)
+        middle = draw.normal(6.0, 2.0, len(owner))
+        steps = middle[:, None] + QUANTILES
+        answer = PointAndRange(middle, steps[:, 3], steps[:, 60], steps)
+        # the owners' means lie at even places of a normal distribution
+        place = stats.norm.ppf((np.arange(owners) + 0.5) / owners)
+        outcome = middle + between * place[owner.astype(int)] + draw.normal(0.0, 1.0, len(owner))
+        calibrator.learn_strangers(*levels_of(steps, outcome, 2.0), owner, 0)
+        kind, fresh = np.full(1, STRANGER), np.zeros(1, dtype=bool)
+        one = PointAndRange(*(part[:1] for part in (middle, *answer.ends()[1:])), steps[:1])
+        everyone = np.full(len(owner), "new")
+        late = np.zeros(len(owner), dtype=bool)
+        calibrator.learn(answer, middle, everyone, late, np.arange(len(owner), dtype=float))
+        low, high = calibrator.widen(one, kind, fresh, np.full(1, np.inf))
+        return float((high - low)[0])
+
+    assert reach(4, 1.0) > 1.1 * reach(60, 1.0)
+    assert reach(4, 0.0) == pytest.approx(reach(60, 0.0), rel=0.15)

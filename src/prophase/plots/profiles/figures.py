@@ -27,6 +27,8 @@ from prophase.profile.node_types import node_type_affinity
 
 #: metadata that get a heat map, if the jobs have it
 MAPPED = ("workload", "task", "user", "group", "name")
+#: what rows of one job share, in sources that number their jobs instead of naming them
+_NAME_STAND_IN = "parent_id"
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,10 @@ def _boxes(found: Recognised) -> Iterator[ProfileFigure]:
 
 
 def _maps(found: Recognised, top: int) -> Iterator[ProfileFigure]:
-    for column in MAPPED:
-        if column not in found.jobs or not found.jobs[column].notna().any():
-            continue
+    columns = [column for column in MAPPED if _has_values(found.jobs, column)]
+    if "name" not in columns and _has_values(found.jobs, _NAME_STAND_IN):
+        columns.append(_NAME_STAND_IN)
+    for column in columns:
         table = metadata_heat_map(found.jobs, found.labels, column, top=top)
         yield ProfileFigure(
             f"map-{column}",
@@ -134,6 +137,10 @@ def _maps(found: Recognised, top: int) -> Iterator[ProfileFigure]:
             metadata_map(table),
             table.reset_index(),
         )
+
+
+def _has_values(jobs: pd.DataFrame, column: str) -> bool:
+    return column in jobs and bool(jobs[column].notna().any())
 
 
 def _affinity(found: Recognised) -> Iterator[ProfileFigure]:

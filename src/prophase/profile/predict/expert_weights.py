@@ -84,6 +84,10 @@ class ExpertWeights:
             weights = learn_weights(own, common, _COMMON) if stale else common
             self._paths[place, stale] = _Path(weights)
 
+    def carry_over(self, cell: int) -> None:
+        """Begin with fresh outcomes as long after the last one."""
+        self._paths[cell, False] = _Path(self._paths[cell, True].weights)
+
     def add(self, density: Floats, cell: Ints, end: Floats, *, stale: bool = False) -> None:
         """Let outcomes move the weights, in the order in which they became known."""
         for row in np.argsort(end, kind="stable").tolist():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -148,6 +149,13 @@ class History:
             memory.add(keys, ends, values)
         if self.text.names:
             self.words.add(question.tokens, ends, values)
+
+    def of_others(self, question: Question, ends: Floats, values: Floats) -> History:
+        """Return a history of the same levels and texts that knows these outcomes only."""
+        made = copy.copy(self)
+        made.forget()
+        made.add(question, ends, values)
+        return made
 
     def forget(self) -> None:
         """Forget all outcomes, not the levels."""

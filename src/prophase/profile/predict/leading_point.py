@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.array_types import Floats, Ints
-from prophase.profile.predict.point_and_range import STRATA
+from prophase.profile.predict.point_and_range import KINDS, STRANGER
 
 #: the back-off median, and the number that takes its place where like jobs were not alike
 SIMPLE, TRUSTED = 0, 1
 #: the number that leads until another one proves better
-_ANCHORS = {kind: SIMPLE if kind == "new" else TRUSTED for kind in STRATA}
+_ANCHORS = {kind: SIMPLE if kind in ("new", STRANGER) else TRUSTED for kind in KINDS}
 #: jobs of a block: neighbours in time are alike, so only means of blocks count as independent
 _BLOCK = 25
 _FEWEST_BLOCKS = 3
@@ -129,7 +129,7 @@ class LeadingPoint:
         A job that nothing in the history is like may come from another world, where what was
         learnt here can be far off, and no fold of this history can tell: the anchor leads.
         """
-        for kind in (kind for kind in STRATA if kind != "new"):
+        for kind in (kind for kind in KINDS if kind != "new"):
             bounds = []
             for gain, stratum in folds:
                 race = _Race(_ANCHORS[kind])

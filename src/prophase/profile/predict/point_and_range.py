@@ -13,6 +13,9 @@ from prophase.profile.predict.back_off_keys import Level
 from prophase.profile.predict.memory import Recall
 
 STRATA = ("seen", "partly", "new")
+#: what is not "seen" and of an owner or application that never ran; told as "partly" or "new"
+STRANGER = "stranger"
+KINDS = (*STRATA, STRANGER)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.array_types import Array, Bools, Floats
 from prophase.errors import InputError, ParameterError
@@ -233,7 +234,7 @@ class Predictor(ABC):
         answer = self._answer(question, recall)
         match = closest_match(self.history_.levels, recall)
         late = self._is_stale(question)
-        low, high = self.calibrator_.widen(answer, match.stratum, late, question.as_of)
+        low, high = self._ranges(answer, match.stratum, recall, late, question.as_of)
         longest = self.bounds_.longest(question.limit_s)
         bounded = (np.minimum(end, longest) for end in (answer.point, low, high))
         thin = recall[-1].count < FEWEST_FINISHED
@@ -326,6 +327,13 @@ class Predictor(ABC):
     def _why(self, question: Question, recall: list[Recall], match: Match) -> Array:
         """Return per job what its answer is based on."""
         return match.reason
+
+    def _ranges(
+        self, answer: PointAndRange, stratum: NDArray[np.str_], recall: list[Recall], late: Bools,
+        as_of: Floats,
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Return the calibrated ends of the ranges."""
+        return self.calibrator_.widen(answer, stratum, late, as_of)
 
     def _why_silent(self) -> str:
         return "nothing is known that this method could answer from"

@@ -13,10 +13,12 @@ everything that was thought possible lie at levels below 0 and above 1, by how f
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Bools, Floats
-from prophase.profile.predict.point_and_range import STRATA, PointAndRange
+from prophase.profile.predict.back_off_keys import Keys
+from prophase.profile.predict.point_and_range import KINDS, STRANGER, STRATA, PointAndRange
 
 #: share of outcomes on each side of the range
 _TAIL = 0.05
@@ -38,7 +40,7 @@ _COMMON = 60.0
 #: outcomes and of very many, and up to how many are few
 _NARROWEST, _FEW = (0.06, 0.09), 1_000.0
 #: what is less known reaches this much farther: the future differs from the past
-_FARTHER = {"": 0.0, "seen": 0.0, "partly": 0.02, "new": 0.04}
+_FARTHER = {"": 0.0, "seen": 0.0, "partly": 0.02, "new": 0.04, STRANGER: 0.04}
 _STALE_FARTHER = 0.01
 #: ends of a range before any outcome is known: a little beyond the whole distribution
 _UNTRIED = (-0.05, 1.05)
@@ -76,6 +78,34 @@ class LevelCalibrator:
                     held = self._groups.setdefault((kind, late), _Levels(farther, late))
                     held.add(end[chosen], low[chosen], high[chosen])
 
+    def add_strangers(
+        self, answer: PointAndRange, values: Floats, kinds: NDArray[np.str_], stale: Bools,
+        end: Floats,
+    ) -> None:  # fmt: skip
+        """Remember the levels of those outcomes that are strangers', known from ``end`` on."""
+        for late in (False, True):
+            rows = np.flatnonzero((kinds == STRANGER) & (stale == late))
+            held = self._groups.get((STRANGER, late))
+            if held is not None and len(rows):
+                needed = levels_of(answer.distribution()[rows], values[rows], self.scale)
+                held.add(end[rows], *needed)
+
+    def learn_strangers(self, low: Floats, high: Floats, owner: Keys, random_state: int) -> None:
+        """Remember the levels of outcomes of owners that were left out, as known from the start.
+
+        An owner who comes counts as one of these, so few owners leave more open than many
+        outcomes of theirs: levels are stretched from the middle by what their number leaves open.
+        """
+        if not len(low):
+            return
+        stretch = _stretch((low + high) / 2, owner)
+        order = np.random.default_rng(random_state).permutation(len(low))
+        ends = (0.5 + stretch * (level[order] - 0.5) for level in (low, high))
+        known = np.full(len(low), -np.inf), *ends
+        for late in (False, True):
+            held = self._groups[STRANGER, late] = _Levels(0.0, late)
+            held.add(*known)
+
     def widen(
         self, answer: PointAndRange, stratum: NDArray[np.str_], stale: Bools, as_of: Floats
     ) -> tuple[Floats, Floats]:
@@ -83,7 +113,7 @@ class LevelCalibrator:
         steps = answer.distribution()
         low, high = np.full(len(as_of), -np.inf), np.full(len(as_of), np.inf)
         for late in (False, True):
-            for kind in STRATA:
+            for kind in KINDS:
                 rows = np.flatnonzero((stratum == kind) & (stale == late))
                 rows = rows[np.argsort(as_of[rows], kind="stable")]
                 for first in range(0, len(rows), _STRIDE):
@@ -182,6 +212,31 @@ class _Levels:
             return None
         low, high = self._moved[place - 1].tolist()
         return low, high
+
+
+def _stretch(levels: Floats, owner: Keys) -> float:
+    """Return how much farther from the middle the next owner's outcomes may lie.
+
+    Levels differ within owners and between them. What lies between is known from as many values as
+    there are owners, and the next one is one more (Student's prediction interval).
+
+    Examples
+    --------
+    >>> few, many = np.arange(4).repeat(50), np.arange(40).repeat(50)
+    >>> round(_stretch(few * 0.1, few), 2), round(_stretch(many * 0.1, many), 2)
+    (1.6, 1.04)
+    """
+    # here and not above: a model that is kept answers without it
+    from scipy.special import ndtri, stdtrit
+
+    groups = pd.Series(levels).groupby(owner)
+    count = groups.ngroups
+    if count < 2:
+        return 1.0
+    within = float(groups.var(ddof=0).mean())
+    between = max(float(groups.mean().var(ddof=1)) - within / len(levels) * count, 0.0)
+    open_ = (1 + 1 / count) * (stdtrit(count - 1, 1 - _TAIL) / ndtri(1 - _TAIL)) ** 2
+    return float(np.sqrt((within + open_ * between) / max(within + between, 1e-12)))
 
 
 def _with_reserve(low: float, high: float, held: float, farther: float) -> tuple[float, float]:

@@ -7,7 +7,9 @@ key did, all along and lately, what the user did, and all jobs, all along and la
 as much as it has earned on jobs that ended before (:mod:`~prophase.profile.predict.
 expert_weights`), so weights follow when the world changes. Learnt once, the weights
 come from later parts of the history, seen from a moment before them, some jobs of which
-were made strangers: owner, application or cluster unknown.
+were made strangers: owner, application or cluster unknown. Where names are read as text, which
+tells something of strangers too, whole owners or applications are left out in turn instead, and
+weights, point and range of a job of an unknown one come from these.
 
 The number that is told is the one that led on such jobs
 (:mod:`~prophase.profile.predict.leading_point`): the back-off median where enough of the
@@ -20,16 +22,17 @@ point that is most often close to the outcome, with a price on large misses.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Bools, Floats, Ints
 from prophase.plural import counted
 from prophase.profile.predict.expert_weights import ExpertWeights
-from prophase.profile.predict.history import Question
+from prophase.profile.predict.history import History, Question
 from prophase.profile.predict.leading_point import SIMPLE, TRUSTED, LeadingPoint, gains
 from prophase.profile.predict.leaf_forest import (
     FEWEST,
@@ -40,7 +43,12 @@ from prophase.profile.predict.leaf_forest import (
     rows_for_forests,
 )
 from prophase.profile.predict.memory import RECENT, SAMPLED, Recall
-from prophase.profile.predict.point_and_range import Match, PointAndRange, strata_of
+from prophase.profile.predict.point_and_range import (
+    STRANGER,
+    Match,
+    PointAndRange,
+    strata_of,
+)
 from prophase.profile.predict.pooled_distribution import (
     EXACT_TOO,
     FACTOR_TWO,
@@ -52,7 +60,7 @@ from prophase.profile.predict.pooled_distribution import (
     pooled,
 )
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
-from prophase.profile.predict.range_levels import LevelCalibrator
+from prophase.profile.predict.range_levels import LevelCalibrator, levels_of
 from prophase.profile.predict.training_features import (
     PART,
     features,
@@ -83,6 +91,8 @@ _FORESTS = ("outcome", "from_shrunk", "from_recent", "from_limit", "from_words")
 #: how often the finest key was seen decides whose opinion counts: once or twice, a few times,
 #: often, very often
 _FAMILIAR = (3, 12, 60)
+#: and of an unknown owner or application, where that is known to be told
+_STRANGE = len(_FAMILIAR) + 1
 #: places of the distribution that are kept
 _STEPS = 64
 _PLACES = ((np.arange(_STEPS) + 0.5) / _STEPS * POOLED).astype(int)
@@ -101,19 +111,28 @@ _MOST_BEFORE = 100_000
 #: parts of a long history that forests are grown on, a part of their trees on each
 _PARTS = (1, 2, 3, 4, 6, 8, 12)
 _MOST_STRANGERS = 1_500
+#: columns of which whole values are left out, one of them; how many it has at least, and in how
+#: many turns
+_LEFT_OUT = ("workload", "group", "user")
+_FEWEST_OWNERS, _TURNS = 3, 5
+#: jobs that the forests of a turn learn from
+_MOST_OTHERS = 10_000
 
+#: a word per job that says how well it is known
+Strata = NDArray[np.str_]
 #: outcomes of some rows: how many of each
 Expert = Callable[[Ints, int], Floats]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Fold:
-    """A later part of the history, and the forests of what had ended before it."""
+    """A part of the history that is judged as of a moment, and the forests of other parts."""
 
     rows: Ints
-    cut: float
+    asked: Question
     forests: dict[str, LeafForest]
     boosted: BoostedChance | None
+    history: History
 
 
 class Mixture(Predictor):
@@ -122,6 +141,8 @@ class Mixture(Predictor):
     name = "mixture"
     _reads_text = True
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_", "weights_", "leading_")
+    #: the level that says whether anything of a job's owner or application has run
+    owners_: int | None = None
 
     def _learn(self, question: Question, values: Floats, most: int | None = None) -> None:
         """Grow the forests; of a long history each of their parts learns from other jobs."""
@@ -153,7 +174,8 @@ class Mixture(Predictor):
         self.variance_ = max(float(np.var(values)), 1e-6)
         names = tuple(name for name in _PRIOR if self._bears(name, question))
         prior = np.array([_PRIOR[name] for name in names])
-        self.weights_ = ExpertWeights(names, prior, len(_FAMILIAR) + 1)
+        self.owners_ = self._owners(question)
+        self.weights_ = ExpertWeights(names, prior, _STRANGE + (self.owners_ is not None))
         self.leading_ = LeadingPoint()
         scale = float(np.sqrt(self.variance_))
         self.calibrator_ = ShareCalibrator() if self.yes_no_ else LevelCalibrator(scale)
@@ -178,52 +200,162 @@ class Mixture(Predictor):
                 late = np.sort(draw.choice(late, _MOST_JUDGED, replace=False))
             if len(early) >= FEWEST_FINISHED and len(late):
                 self._learn(question.rows(early), values[early], _MOST_BEFORE)
-                found.append(_Fold(late, cut, self.forests_, getattr(self, "boosted_", None)))
+                asked = question.rows(late, np.full(len(late), cut))
+                found.append(self._fold(late, asked))
+        return found
+
+    def _fold(self, rows: Ints, asked: Question) -> _Fold:
+        return _Fold(rows, asked, self.forests_, getattr(self, "boosted_", None), self.history_)
+
+    def _owners(self, question: Question) -> int | None:
+        """Return the level whose keys are left out in turn: the coarsest that has several."""
+        if not self.history_.text.names:
+            return None
+        found: list[tuple[int, int]] = []
+        for column in _LEFT_OUT:
+            level = self.history_.level_of(column)
+            if level is not None:
+                _, jobs = np.unique(question.keys[level], return_counts=True)
+                owners = int((jobs >= FEWEST_FINISHED).sum())
+                if owners >= _FEWEST_OWNERS:
+                    found.append((owners, level))
+        return min(found)[1] if found else None
+
+    def _strange_folds(self, question: Question, values: Floats, end: Floats) -> list[_Fold]:
+        """Leave out whole owners or applications: their jobs, asked as if they came now."""
+        if self.owners_ is None:
+            return []
+        owners, code, jobs = np.unique(
+            question.keys[self.owners_], return_inverse=True, return_counts=True
+        )
+        turn, held = np.empty(len(owners), dtype=np.int64), np.zeros(min(len(owners), _TURNS))
+        for owner in np.argsort(-jobs, kind="stable").tolist():
+            turn[owner] = int(np.argmin(held))
+            held[turn[owner]] += jobs[owner]
+        draw = np.random.default_rng(self.random_state)
+        # as many jobs of each: those of one owner are alike
+        order = draw.permutation(len(values))
+        rank = pd.Series(code[order]).groupby(code[order]).cumcount().to_numpy()
+        each = -(-_MOST_STRANGERS // len(owners))
+        judged = np.zeros(len(values), dtype=np.bool_)
+        judged[order[rank < each][: 2 * _MOST_STRANGERS]] = True
+        newest = float(end[np.isfinite(end)].max(initial=question.arrival[-1]))
+        found = []
+        for place in range(len(held)):
+            others = np.flatnonzero(turn[code] != place)
+            left_out = np.flatnonzero((turn[code] == place) & judged)
+            if len(others) > _MOST_OTHERS:
+                others = np.sort(draw.choice(others, _MOST_OTHERS, replace=False))
+            whole = self.history_
+            self.history_ = whole.of_others(question.rows(others), end[others], values[others])
+            self._learn(question.rows(others), values[others])
+            now = np.full(len(left_out), np.inf)
+            asked = replace(question.rows(left_out, now), arrival=np.full(len(now), newest))
+            found.append(self._fold(left_out, asked))
+            self.history_ = whole
         return found
 
     def _judge_folds(
         self, folds: list[_Fold], question: Question, values: Floats, end: Floats
     ) -> None:
         """Weigh experts and choose points by folds: long after the last outcome, and fresh."""
-        asked: list[tuple[_Fold, Ints, Question]] = []
-        for fold in folds:
-            frozen = question.rows(fold.rows, np.full(len(fold.rows), fold.cut))
-            asked.append((fold, fold.rows, frozen))
+        fold = folds[-1]
+        strange = self._strange_folds(question, values, end)
+        every = [*folds, self._made_strangers(fold), *strange]
+        parts = [self._with(one)._earned(one.asked, values[one.rows]) for one in every]
+        density, cell = (np.concatenate(both) for both in zip(*parts, strict=True))
+        self.weights_.start(density, cell, stale=True)
+        told = [self._with(one)._stale_answer(one.asked) for one in every]
+        self._calibrate_strangers(strange, told[len(every) - len(strange) :], values)
+        judged = []
+        for one, (answer, stratum, kinds) in zip(every, told, strict=True):
+            if one not in strange:
+                late = np.ones(len(one.rows), dtype=np.bool_)
+                self._learn_ranges(answer, values[one.rows], (stratum, kinds), late, end[one.rows])
+            if answer.points is not None:
+                judged.append((gains(answer.points, values[one.rows], self.variance_), kinds))
+        self.leading_.settle(judged)
+        self._with(fold)
+        fresh = question.rows(fold.rows)
+        self.usual_lag_ = 2 * float(np.quantile(fresh.arrival - self._newest(fresh.as_of), 0.99))
+        density, cell = self._earned(fresh, values[fold.rows])
+        self.weights_.start(density, cell, stale=False)
+        if strange:
+            self.weights_.carry_over(_STRANGE)
+        self._judge(fresh, values[fold.rows], end[fold.rows], stale=False)
+
+    def _calibrate_strangers(
+        self, folds: list[_Fold], told: list[tuple[PointAndRange, Strata, Strata]], values: Floats
+    ) -> None:  # fmt: skip
+        """Let ranges of strangers be what jobs of owners needed that were left out."""
+        if not folds or not isinstance(self.calibrator_, LevelCalibrator) or self.owners_ is None:
+            return
+        parts = []
+        for fold, (answer, _, kind) in zip(folds, told, strict=True):
+            strange = kind == STRANGER
+            steps = answer.distribution()[strange]
+            needed = levels_of(steps, values[fold.rows][strange], self.calibrator_.scale)
+            parts.append((*needed, fold.asked.keys[self.owners_][strange]))
+        low, high, owner = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self.calibrator_.learn_strangers(low, high, owner, self.random_state)
+
+    def _made_strangers(self, fold: _Fold) -> _Fold:
+        """Return some jobs of a fold as if of an unknown owner, application or cluster."""
         draw = np.random.default_rng(self.random_state)
         few = min(len(fold.rows), _MOST_STRANGERS)
         some = np.sort(draw.choice(len(fold.rows), few, replace=False))
-        unknown = strangers(frozen.rows(some), self.history_.levels, self.random_state + 1, 1.0)
-        asked.append((fold, fold.rows[some], unknown))
-        parts = [self._earned(self._with(one), part, values[rows]) for one, rows, part in asked]
-        density, cell = (np.concatenate(both) for both in zip(*parts, strict=True))
-        self.weights_.start(density, cell, stale=True)
-        judged = []
-        for one, rows, part in asked:
-            answer, stratum = self._with(one)._stale_answer(part)
-            late = np.ones(len(rows), dtype=np.bool_)
-            self.calibrator_.learn(answer, values[rows], stratum, late, end[rows])
-            if answer.points is not None:
-                judged.append((gains(answer.points, values[rows], self.variance_), stratum))
-        self.leading_.settle(judged)
-        fresh = question.rows(fold.rows)
-        self.usual_lag_ = 2 * float(np.quantile(fresh.arrival - self._newest(fresh.as_of), 0.99))
-        density, cell = self._earned(self._with(fold), fresh, values[fold.rows])
-        self.weights_.start(density, cell, stale=False)
-        self._judge(fresh, values[fold.rows], end[fold.rows], stale=False)
+        seed = self.random_state + 1
+        unknown = strangers(fold.asked.rows(some), self.history_.levels, seed, 1.0)
+        if self.owners_ is not None:
+            # what is like with an unknown owner, those show who are left out
+            key = self.owners_
+            known = np.flatnonzero(unknown.keys[key] == fold.asked.keys[key][some])
+            some, unknown = some[known], unknown.rows(known)
+        return replace(fold, rows=fold.rows[some], asked=unknown)
 
     def _with(self, fold: _Fold) -> Mixture:
-        """Use the forests of a fold."""
-        self.forests_ = fold.forests
+        """Use the forests and the memories of a fold."""
+        self.forests_, self.history_ = fold.forests, fold.history
         if fold.boosted is not None:
             self.boosted_ = fold.boosted
         return self
 
-    def _stale_answer(self, question: Question) -> tuple[PointAndRange, NDArray[np.str_]]:
+    def _learn_ranges(
+        self, answer: PointAndRange, values: Floats, strata: tuple[Strata, Strata], late: Bools,
+        end: Floats,
+    ) -> None:  # fmt: skip
+        """Let ranges know of outcomes, those of strangers for strangers as well."""
+        stratum, kinds = strata
+        self.calibrator_.learn(answer, values, stratum, late, end)
+        if isinstance(self.calibrator_, LevelCalibrator):
+            self.calibrator_.add_strangers(answer, values, kinds, late, end)
+
+    def _ranges(
+        self, answer: PointAndRange, stratum: Strata, recall: list[Recall], late: Bools,
+        as_of: Floats,
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Return the ends of the ranges; those of strangers reach as far as strangers needed."""
+        low, high = super()._ranges(answer, stratum, recall, late, as_of)
+        kinds = self._kinds(stratum, recall)
+        if (kinds == STRANGER).any():
+            lowest, highest = self.calibrator_.widen(answer, kinds, late, as_of)
+            return np.minimum(low, lowest), np.maximum(high, highest)
+        return low, high
+
+    def _stale_answer(self, question: Question) -> tuple[PointAndRange, Strata, Strata]:
         recall = self.history_.recall(question)
         late = np.ones(len(question), dtype=np.bool_)
-        return self._told(question, recall, late), strata_of(self.history_.levels, recall)
+        stratum = strata_of(self.history_.levels, recall)
+        return self._told(question, recall, late), stratum, self._kinds(stratum, recall)
 
-    def _earned(self, using: Mixture, question: Question, values: Floats) -> tuple[Floats, Ints]:
+    def _kinds(self, stratum: Strata, recall: list[Recall]) -> Strata:
+        """Return the strata, jobs of an unknown owner apart unless their like was seen."""
+        if self.owners_ is None:
+            return stratum
+        unknown = (recall[self.owners_].count == 0) & (stratum != "seen")
+        return np.where(unknown, STRANGER, stratum)
+
+    def _earned(self, question: Question, values: Floats) -> tuple[Floats, Ints]:
         """Return how likely each expert made the outcomes, and how familiar the jobs were."""
         recall = self.history_.recall(question)
         density = np.empty((len(values), len(self.weights_.names)))
@@ -231,10 +363,10 @@ class Mixture(Predictor):
             rows = np.arange(first, min(first + _BATCH, len(values)))
             part = [memory.rows(rows) for memory in recall]
             every = np.arange(len(rows))
-            for place, expert in enumerate(using._experts(question.rows(rows), part).values()):
+            for place, expert in enumerate(self._experts(question.rows(rows), part).values()):
                 outcomes = expert(every, _COMPARED)
                 density[rows, place] = densities(outcomes, values[rows], self.variance_)
-        return density, _familiarity(recall)
+        return density, self._cells(recall)
 
     def _judge(
         self, question: Question, values: Floats, end: Floats, stale: bool | None = None
@@ -244,16 +376,17 @@ class Mixture(Predictor):
             return
         recall = self.history_.recall(question)
         late = self._is_stale(question) if stale is None else np.full(len(values), stale)
-        density, cell = self._earned(self, question, values)
+        density, cell = self._earned(question, values)
         for regime in (False, True):
             chosen = late == regime
             self.weights_.add(density[chosen], cell[chosen], end[chosen], stale=regime)
         answer = self._told(question, recall, late)
         stratum = strata_of(self.history_.levels, recall)
-        self.calibrator_.learn(answer, values, stratum, late, end)
+        kinds = self._kinds(stratum, recall)
+        self._learn_ranges(answer, values, (stratum, kinds), late, end)
         if answer.points is not None:
             gain = gains(answer.points, values, self.variance_)
-            self.leading_.add(gain[~late], stratum[~late], end[~late])
+            self.leading_.add(gain[~late], kinds[~late], end[~late])
 
     def _answer(self, question: Question, recall: list[Recall]) -> PointAndRange:
         if not hasattr(self, "forests_"):
@@ -268,7 +401,7 @@ class Mixture(Predictor):
         Unless ``every`` number is to be judged, those that do not lead are left out.
         """
         steps = np.empty((len(question), _STEPS))
-        cell = _familiarity(recall)
+        cell = self._cells(recall)
         for regime in (False, True):
             rows = np.flatnonzero(late == regime)
             if len(rows):
@@ -286,10 +419,11 @@ class Mixture(Predictor):
         longest = self.bounds_.longest(question.limit_s)[:, None]
         steps = np.minimum(steps, longest)
         stratum = strata_of(self.history_.levels, recall)
+        kinds = self._kinds(stratum, recall)
         lead = np.zeros(len(question), dtype=np.int64)
         for regime in (False, True):
             rows = np.flatnonzero(late == regime)
-            lead[rows] = self.leading_.leaders(stratum[rows], question.as_of[rows], stale=regime)
+            lead[rows] = self.leading_.leaders(kinds[rows], question.as_of[rows], stale=regime)
         simple = self._simple(question, recall, stratum)
         points = self._points(simple, steps, None if every else lead)
         points = np.minimum(points, longest)
@@ -368,6 +502,14 @@ class Mixture(Predictor):
                 dict(zip(experts, weights[one].tolist(), strict=True)),
             )[:, _PLACES]
         return steps
+
+    def _cells(self, recall: list[Recall]) -> Ints:
+        """Return whose weights each job gets: by how familiar it is, and apart if a stranger."""
+        cell = _familiarity(recall)
+        if self.owners_ is None:
+            return cell
+        strange = self._kinds(strata_of(self.history_.levels, recall), recall) == STRANGER
+        return np.where(strange, _STRANGE, cell)
 
     def _bears(self, name: str, question: Question) -> bool:
         """Say whether an expert has anything to say of the target."""
