@@ -406,7 +406,8 @@ def _gated(
     refused = _refused(trial, past, ladder, gate)
     if refused:
         return True, f"keep: {refused}{rising}"
-    used = f"used at most {peaks.max() / now:.0%} of the request"
+    share = peaks.max() / now
+    used = f"used at most {f'{share:.0%}' if share >= 0.005 else '1%'} of the request"
     if past.wider is not None:
         used += (
             f"; {counted(len(past.wider), 'run')} of {spoken(gate.prior)}, up to "
