@@ -353,7 +353,7 @@ def by_series(labels: pd.DataFrame) -> list[dict[str, object]]:
     rows = []
     for name, part in labels.groupby("series_id", sort=False):
         phase = part["phase"].to_numpy()
-        counts = part["phase"].value_counts(normalize=True)
+        shares = part["phase"].value_counts(normalize=True).head(4).to_dict()
         rows.append(
             {
                 "series_id": str(name),
@@ -363,8 +363,8 @@ def by_series(labels: pd.DataFrame) -> list[dict[str, object]]:
                 "phase_now": int(phase[-1]),
                 "new_pct": 100 * float(part["new"].mean()),
                 "phases": ", ".join(
-                    f"{'none' if number < 0 else number}: {100 * share:.0f} %"
-                    for number, share in counts.head(4).items()
+                    f"{number if number != NO_PHASE else 'none'}: {100 * share:.0f} %"
+                    for number, share in shares.items()
                 ),
             }
         )

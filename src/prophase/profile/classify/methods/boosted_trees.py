@@ -93,7 +93,8 @@ class Boosted(Method):
         for first in range(0, told.shape[1], sums.shape[1]):
             sums += told[:, first : first + sums.shape[1]]
         powers = np.exp(sums - sums.max(axis=1, keepdims=True))
-        return powers.astype(np.float64) / powers.sum(axis=1, keepdims=True, dtype=np.float64)
+        whole = powers.sum(axis=1, keepdims=True, dtype=np.float64)
+        return np.asarray(powers / whole, dtype=np.float64)
 
     def _few_features(self, words: Words) -> Array:
         """Return the features of a few jobs as an array."""
