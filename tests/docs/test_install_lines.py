@@ -66,11 +66,25 @@ def test_the_readme_says_how_to_install() -> None:
     assert "'prophase[serve]'" in LINES
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where environments are made, one after the other.
+
+    At one place each finds the bytecode that the one before has compiled: most libraries are the
+    same, and compiling them takes longer than all that is tried here.
+    """
+    return tmp_path_factory.mktemp("installed")
+
+
 @pytest.mark.parametrize("asked", LINES)
 def test_an_install_line_gives_a_program_that_starts(
-    asked: str, wheel: Path, tmp_path: Path
+    asked: str, wheel: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    programs = installed(tmp_path / "env", wheel, asked)
+    shutil.rmtree(place / "env", ignore_errors=True)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(place / "bytecode"))
+    for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
+        monkeypatch.delenv(name, raising=False)
+    programs = installed(place / "env", wheel, asked)
     if "--no-deps" in asked:
         words = [str(programs / "python"), "-c", "import prophase"]
     else:

@@ -12,6 +12,7 @@ from prophase.errors import (
     MissingColumnError,
     ModelFileError,
     ParameterError,
+    StorageError,
     WorkspaceError,
 )
 from prophase.profile.drift.watch_folder import WatchFolder
@@ -127,3 +128,38 @@ def test_no_finished_jobs_are_no_batch(tmp_path: Path) -> None:
     folder = WatchFolder(tmp_path / "watch", jobs, "h")
     assert folder.take(jobs[:0]).new == 0
     assert len(folder.given()) == 0
+
+
+def test_a_step_cut_off_by_a_crash_is_logged_again(watched, tmp_path: Path) -> None:
+    whole, _, _ = watched
+    folder = copied(whole, tmp_path / "watch")
+    told = folder.log.lines()
+    assert told
+    text = folder.log.path.read_bytes()
+    for cut in (1, 2, 40):
+        folder.log.path.write_bytes(text[:-cut])
+        # without its end of line a step is whole all the same
+        assert len(folder.log.lines()) == len(told) - (cut > 1)
+        folder.load()
+        again = WatchFolder(folder.folder, whole.history, "h").log.lines()
+        assert [one["step"] for one in again] == [one["step"] for one in told]
+    folder.log.add(())
+    folder.log.path.write_bytes(text.rstrip(b"\n"))
+    folder.log.undone([99], jobs=1)
+    assert len(folder.log.lines()) == len(told) + 1
+
+
+def test_a_batch_that_cannot_be_kept_is_told_in_words(watched, tmp_path: Path, monkeypatch) -> None:
+    whole, _, _ = watched
+    folder = copied(whole, tmp_path / "watch")
+    before = len(folder.given())
+
+    def refuse(self: Path, **options: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(StorageError, match="Input/output error"):
+        folder.take(jobs_of_kinds(3_000)[2_700:2_710])
+    with pytest.raises(StorageError, match="Input/output error"):
+        folder.clear()
+    assert len(folder.given()) in (before, before + 10)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from prophase.errors import WorkspaceError, storage_error
 from prophase.json_types import JsonObject
@@ -83,7 +84,10 @@ class StepLog:
         """Return every line of the log."""
         if not self.path.is_file():
             return []
-        lines = self.path.read_text("utf-8").splitlines()
+        lines = self.path.read_bytes().splitlines(keepends=True)
+        if lines and _is_torn(lines[-1]):
+            # cut off by a crash; whoever loads the state adds the step again
+            lines.pop()
         try:
             return [json.loads(line) for line in lines if line.strip()]
         except json.JSONDecodeError as cause:
@@ -120,9 +124,31 @@ class StepLog:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         lines = [json.dumps({**finite(one), "logged_at": now}) + "\n" for one in entries]
         try:
-            with self.path.open("a", encoding="utf-8") as out:
-                out.write("".join(lines))
+            with self.path.open("ab+") as out:
+                self._end_whole(out)
+                out.write("".join(lines).encode())
                 out.flush()
                 os.fsync(out.fileno())
         except OSError as cause:
             raise storage_error(cause, self.path) from cause
+
+    def _end_whole(self, out: BinaryIO) -> None:
+        """Let the file end with a whole line, without the part of one that a crash has left."""
+        out.seek(0)
+        held = out.read()
+        begun = held[held.rfind(b"\n") + 1 :]
+        if _is_torn(begun):
+            out.truncate(len(held) - len(begun))
+        elif begun:
+            out.write(b"\n")
+
+
+def _is_torn(line: bytes) -> bool:
+    """Say whether a last line is the beginning of one; no part of an object is JSON itself."""
+    if line.endswith(b"\n") or not line.strip():
+        return False
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False

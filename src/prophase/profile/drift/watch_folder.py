@@ -11,7 +11,6 @@ a run that was killed goes on where the state stands.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -99,9 +98,12 @@ class WatchFolder:
 
     def clear(self) -> None:
         """Remove everything that was watched."""
-        for path in (*self.folder.glob("*.model"), *self._batches()):
-            path.unlink(missing_ok=True)
-        self.log.clear()
+        try:
+            for path in (*self.folder.glob("*.model"), *self._batches()):
+                path.unlink(missing_ok=True)
+            self.log.clear()
+        except OSError as cause:
+            raise storage_error(cause, self.folder) from cause
 
     def take(self, finished: pd.DataFrame) -> Taken:
         """Keep further finished jobs; those that were given before are left out by their job_id."""
@@ -114,15 +116,8 @@ class WatchFolder:
         if len(fresh):
             number = len(self._batches()) + 1
             target = self.folder / f"jobs-{number:04d}.parquet"
-            part = target.with_name(f".{target.name}.{os.getpid()}.part")
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                fresh.to_parquet(part, compression="zstd", index=False)
-                part.replace(target)
-            except OSError as cause:
-                raise storage_error(cause, self.folder) from cause
-            finally:
-                part.unlink(missing_ok=True)
+            # whole or not at all: half a batch would be read at every later start
+            write_whole(target, fresh.to_parquet(compression="zstd", index=False))
         return Taken(len(fresh), int(known.sum()), int(repeated.sum()))
 
     def given(self) -> pd.DataFrame:
