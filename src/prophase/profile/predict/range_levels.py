@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from prophase.array_types import Bools, Floats
 from prophase.profile.predict.back_off_keys import Keys
 from prophase.profile.predict.point_and_range import KINDS, STRANGER, STRATA, PointAndRange
+from prophase.stats.blocks import t_factor
 
 #: share of outcomes on each side of the range
 _TAIL = 0.05
+#: degrees of freedom from which on nothing is left to be learnt
+_MANY = 1e9
 #: how many outcomes count, while they come in and long after the last; after how many one counts
 #: half while they come in: over the short and the long run, of which the wider range is taken
 _MOST = {False: 3_000, True: 6_000}
@@ -226,16 +229,14 @@ def _stretch(levels: Floats, owner: Keys) -> float:
     >>> round(_stretch(few * 0.1, few), 2), round(_stretch(many * 0.1, many), 2)
     (1.6, 1.04)
     """
-    # here and not above: a model that is kept answers without it
-    from scipy.special import ndtri, stdtrit
-
     groups = pd.Series(levels).groupby(owner)
     count = groups.ngroups
     if count < 2:
         return 1.0
     within = float(groups.var(ddof=0).mean())
     between = max(float(groups.mean().var(ddof=1)) - within / len(levels) * count, 0.0)
-    open_ = (1 + 1 / count) * (stdtrit(count - 1, 1 - _TAIL) / ndtri(1 - _TAIL)) ** 2
+    inside = 1 - 2 * _TAIL
+    open_ = (1 + 1 / count) * (t_factor(count - 1, inside) / t_factor(_MANY, inside)) ** 2
     return float(np.sqrt((within + open_ * between) / max(within + between, 1e-12)))
 
 
