@@ -401,7 +401,7 @@ def simulate(
     >>> import prophase as ph
     >>> jobs = pd.DataFrame({"submit_s": [0.0, 0.0], "duration_s": 3600.0, "request_gpus": 1.0})
     >>> ph.simulate(jobs, "1x1")
-    Schedule of 2 jobs on 1 nodes, 1 GPUs
+    Schedule of 2 jobs on 1 node, 1 GPU
     order fifo, place best_fit, queue skip
     mean wait 30 min, longest 1 h
     """

@@ -12,6 +12,7 @@ import pandas as pd
 
 from prophase import units
 from prophase.plain import finite
+from prophase.plural import counted
 from prophase.short_form import ShortForm
 from prophase.sim.job_times import JobTimes
 from prophase.sim.measures.tables import attempt_table, job_table
@@ -112,8 +113,8 @@ class Schedule(JobTimes, ShortForm):
     def summary(self) -> list[str]:
         """Say who ran where, how long jobs waited and how long it took."""
         wait = self.wait_s[np.isfinite(self.wait_s)]
-        nodes = f"{len(self.cluster):,} nodes, {self.cluster.gpus:,} GPUs"
-        said = [f"Schedule of {len(self.workload):,} jobs on {nodes}"]
+        nodes = f"{counted(len(self.cluster), 'node')}, {counted(self.cluster.gpus, 'GPU')}"
+        said = [f"Schedule of {counted(len(self.workload), 'job')} on {nodes}"]
         said.append(f"order {self.order}, place {self.place}, queue {self.queue}")
         if len(wait):
             mean, most = units.duration(float(wait.mean())), units.duration(float(wait.max()))

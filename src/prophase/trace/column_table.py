@@ -86,6 +86,8 @@ class ColumnTable:
 
     def duplicated(self, subset: Sequence[str], keep: str | bool = "first") -> pd.Series:
         """Mark rows that repeat another one in some columns: later ones, or all (keep=False)."""
+        if self._kept is not None:
+            return pd.Series(self._frame(subset).duplicated(keep=keep))  # type: ignore[arg-type]
         return self._repeats([_known(f'"{name}"') for name in subset], every=keep is False)
 
     def duplicated_text(self, name: str, pattern: str) -> pd.Series:
@@ -93,6 +95,10 @@ class ColumnTable:
 
         Rows without a text are not marked.
         """
+        if self._kept is not None:
+            own = self[name]
+            repeats = own.astype("string").str.replace(pattern, "", regex=True).duplicated()
+            return pd.Series(repeats & own.notna())
         text = pattern.replace("'", "''")
         found = self._repeats([f"regexp_replace(\"{name}\", '{text}', '', 'g')"], every=False)
         marked: pd.Series = found & self[name].notna()
@@ -120,8 +126,6 @@ class ColumnTable:
             f"keyed.k{place} is not distinct from twice.k{place}" for place in range(len(keys))
         )
         marked = np.zeros(pq.read_metadata(self._path).num_rows, np.bool_)
-        if self._kept is not None:
-            raise NotImplementedError("repeats are looked for in whole tables")
         with TemporaryDirectory(prefix="prophase-") as scratch, duckdb.connect() as engine:
             engine.execute(f"set memory_limit = '{_MEMORY}'")
             engine.execute(f"set temp_directory = '{scratch}'")

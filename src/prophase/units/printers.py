@@ -78,6 +78,10 @@ def percent(share: float | None, *, missing: str = "-") -> str:
     return f"{shown + 0.0:.2f}".rstrip("0").rstrip(".") + " %"
 
 
+#: units that are counted, and what one of them is called
+_ONE = {"GPUs": "GPU", "cores": "core", "nodes": "node", "jobs": "job"}
+
+
 def amount(value: float | None, unit: str = "", *, missing: str = "-") -> str:
     """Write a number with its unit; seconds, GiB and bytes in the size that suits them.
 
@@ -85,6 +89,8 @@ def amount(value: float | None, unit: str = "", *, missing: str = "-") -> str:
     --------
     >>> amount(5400.0, "s"), amount(5e9, "bytes"), amount(31.42, "%"), amount(12000)
     ('1.5 h', '4.66 GiB', '31.4 %', '12,000')
+    >>> amount(1.0, "GPUs"), amount(0.5, "GPUs")
+    ('1 GPU', '0.5 GPUs')
     """
     if unit == "s":
         return duration(value, missing=missing)
@@ -94,6 +100,8 @@ def amount(value: float | None, unit: str = "", *, missing: str = "-") -> str:
     if unit == "%":
         return percent(None if value is None else value / 100, missing=missing)
     said = number(value, missing=missing)
+    if said == "1":
+        unit = _ONE.get(unit, unit)
     return f"{said} {unit}".rstrip() if said not in (missing, "unbounded") else said
 
 
@@ -111,6 +119,8 @@ def estimate(
     --------
     >>> estimate(31.42, 27.9, 35.06, "%"), estimate(3.2, unit="cores")
     ('31.4 % (27.9 to 35.1)', '3.2 cores')
+    >>> estimate(2.0, 1.0, 3.0, "GPUs")
+    '2 GPUs (1 to 3)'
     >>> estimate(5400.0, 3000.0, math.inf, "s")
     '1.5 h (50 min to unbounded)'
     """
@@ -120,7 +130,8 @@ def estimate(
     ends = [amount(end, unit) for end in (low, high)]
     if unit not in ("s", "GiB", "bytes"):
         # one unit for all three
-        ends = [end.removesuffix(f" {unit}") for end in ends]
+        one = _ONE.get(unit, unit)
+        ends = [end.removesuffix(f" {unit}").removesuffix(f" {one}") for end in ends]
     return f"{said} ({ends[0]} to {ends[1]})"
 
 

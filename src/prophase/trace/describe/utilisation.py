@@ -159,7 +159,7 @@ def _compare(jobs: pd.DataFrame, comparison: Comparison) -> RequestUse | None:
         jobs=int(both.sum()),
         without=int((~both).sum()),
         utilisation=used.value,
-        used_pct=used.scaled(100),
+        used_pct=used.within(0.0).scaled(100),
         requested_hours=requested_hours,
         unused_hours=used.mapped(lambda share: requested_hours * (1 - share)),
         weighted_by=weighted_by,
