@@ -106,7 +106,8 @@ def test_axe_finds_nothing_on_pages_of_people_and_queues(watched: Watched, path:
 
 def test_one_series_shows_its_phases_and_allocation_curves(watched: Watched) -> None:
     page = watched.open("/phases")
-    page.get_by_role("region", name="Series").get_by_role("link").first.click()
+    table = page.get_by_role("region", name="Series")
+    table.get_by_role("rowheader").get_by_role("link").first.click()
     expect(page.get_by_text("Use and phases")).to_be_visible(timeout=_LONG)
     expect(page.locator("svg .phase").first).to_be_attached()
     expect(page.get_by_role("rowheader", name="oracle")).to_be_visible()
