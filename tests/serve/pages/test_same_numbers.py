@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 from tests.serve.pages.conftest import make_campaign
@@ -22,6 +23,9 @@ from prophase.json_types import JsonObject
 from prophase.serve.app import create_app
 from prophase.serve.pages import page_results
 from prophase.serve.settings import ServiceSettings
+from prophase.trace.describe.description import describe
+from prophase.trace.prices import Prices
+from prophase.trace.trace_tables import open_trace
 from prophase.trace.workspace import Workspace
 
 _BROWSER = {"accept": "text/html"}
@@ -60,7 +64,32 @@ def _profile_sizes(workspace: Path) -> object:
 
 def _jobs(workspace: Path) -> object:
     jobs = Workspace(workspace).read("jobs")
-    return [len(jobs), jobs.select_dtypes("number").to_numpy().tolist()]
+    return [len(jobs), _cost(jobs).tolist(), jobs.select_dtypes("number").to_numpy().tolist()]
+
+
+def _prices() -> dict[str, float]:
+    """Return what an hour of each request costs, by the example that a page takes."""
+    example = Prices.example()
+    names = {"request_gpus": "gpu", "request_cpu_cores": "cpu", "request_memory_gib": "memory"}
+    return {column: float(example.of_hour(name) or 0.0) for column, name in names.items()}
+
+
+def _cost(jobs: pd.DataFrame) -> pd.Series:
+    """Return what the requests of each job cost; more than one GPU is given in whole numbers."""
+    hours = jobs["duration_s"] / 3600 * jobs["instances"].fillna(1)
+    cost = 0.0 * hours
+    for column, price in _prices().items():
+        if column in jobs:
+            asked = jobs[column].where(jobs[column] <= 1, np.ceil(jobs[column]))
+            asked = asked if column == "request_gpus" else jobs[column]
+            cost = cost + (hours * asked * price).fillna(0)
+    return cost
+
+
+def _waste(workspace: Path) -> object:
+    """Return what hours of GPUs cost that nobody used."""
+    uses = describe(open_trace(workspace), laws=False).utilisation
+    return [_prices()["request_gpus"] * one.unused_hours.value for one in uses.resources]
 
 
 def _by(column: str) -> Callable[[Path], object]:
@@ -73,7 +102,7 @@ def _by(column: str) -> Callable[[Path], object]:
             held_h = own["duration_s"].fillna(0) * own["instances"].fillna(1) / 3600
             waits = own["wait_s"]
             found += [
-                len(own), waits.mean(), waits.quantile(0.95),
+                len(own), waits.mean(), waits.quantile(0.95), _cost(own).sum(),
                 100 * own["status"].isin(["failed", "oom", "timeout"]).mean(),
                 *((held_h * own[name].fillna(0)).sum() for name in _REQUESTS if name in own),
             ]  # fmt: skip
@@ -86,7 +115,7 @@ _REQUESTS = ("request_gpus", "request_memory_gib")
 _SIZE = "size {ws} --task-min-saving 0%"
 _POLICIES = ",".join(page_results.POLICIES)
 PAGES = (
-    Shown("/", ["describe {ws} --no-laws", "size {ws}"]),
+    Shown("/", ["describe {ws} --no-laws", "size {ws}"], _waste),
     Shown("/queue", []),
     Shown("/jobs", [], _jobs),
     Shown("/users", [], _by("user")),
