@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
 import pytest
 
 from prophase.errors import InputError
-from prophase.profile.submission.kubernetes_manifest import from_manifest
+from prophase.profile.submission.kubernetes_manifest import from_manifest, is_manifest
 
 
 def job(pod: dict, spec: dict | None = None, **metadata: object) -> dict:
@@ -91,3 +95,39 @@ def test_queue_labels_win_over_the_namespace_and_affinity_names_gpu_types() -> N
 def test_what_asks_for_nothing_is_refused(document: dict, words: str) -> None:
     with pytest.raises(InputError, match=words):
         from_manifest(document, "j")
+
+
+def _with_junk(whole: Any) -> Iterator[Any]:
+    """Yield a document once per place of it and piece of junk that stands there."""
+    yield from (None, "x", 3, [1], ["x"], {"x": 1}, {None: 1})
+    if isinstance(whole, dict):
+        for place, part in whole.items():
+            yield from ({**whole, place: other} for other in _with_junk(part))
+    elif isinstance(whole, list):
+        for place, part in enumerate(whole):
+            yield from ([*whole[:place], other] for other in _with_junk(part))
+
+
+def test_junk_at_any_place_is_read_or_refused_in_words() -> None:
+    rule = {"key": "gpu-type", "operator": "In", "values": ["A100"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
+    pod = {
+        "containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}, "requests": {"cpu": 1}}}],
+        "initContainers": [{}],
+        "nodeSelector": {"a": "b"},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "activeDeadlineSeconds": 60,
+    }
+    meta = {"name": "n", "namespace": "m", "labels": {"team": "t"}, "annotations": {"a": "b"}}
+    part = {"replicas": 2, "template": {"metadata": meta, "spec": pod}}
+    training = {
+        "apiVersion": "v1", "kind": "PyTorchJob", "metadata": meta,
+        "spec": {"runPolicy": {"a": 1}, "pytorchReplicaSpecs": {"Worker": part}},
+    }  # fmt: skip
+    tried = 0
+    for document in _with_junk({"apiVersion": "v1", "kind": "List", "items": [training]}):
+        if is_manifest(document):
+            tried += 1
+            with suppress(InputError):
+                from_manifest(document, "j")
+    assert tried > 200

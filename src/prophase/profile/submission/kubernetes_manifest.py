@@ -47,7 +47,9 @@ def from_manifest(document: JsonMapping, where: str) -> list[Submission]:
     kind = str(document.get("kind"))
     spec = _mapping(document.get("spec"), f"{where}: spec")
     if kind == "List":
-        return [one for item in document.get("items") or [] for one in from_manifest(item, where)]
+        items = _list(document.get("items"), f"{where}: items")
+        whole = [_mapping(item, f"{where}: an item of the list") for item in items]
+        return [one for item in whole for one in from_manifest(item, where)]
     if kind == "CronJob":
         inner = _mapping(spec.get("jobTemplate"), f"{where}: spec.jobTemplate")
         return from_manifest({**document, "kind": "Job", "spec": inner.get("spec")}, where)
@@ -68,11 +70,15 @@ def _roles(
     document: JsonMapping, roles: JsonMapping, spec: JsonMapping, where: str
 ) -> Iterator[Submission]:
     """Yield one submission per role of a training job; the roles start together."""
-    counts = {role: int((part or {}).get("replicas") or 1) for role, part in roles.items()}
+    parts = {role: _mapping(part, f"{where}: {role}") for role, part in roles.items()}
+    counts = {
+        role: _number("instances", part.get("replicas"), f"{where}: {role}") or 1.0
+        for role, part in parts.items()
+    }
     policy = _mapping(spec.get("runPolicy"), f"{where}: runPolicy")
-    for role, part in roles.items():
+    for role, part in parts.items():
         held = {**policy, "parallelism": counts[role]}
-        template = _mapping((part or {}).get("template"), f"{where}: {role}")
+        template = _mapping(part.get("template"), f"{where}: {role}")
         found = _submission(document, template, held, f"{where}: {role}")
         columns = {**found.columns, "gang_size": float(sum(counts.values()))}
         columns.setdefault("task", role.lower())
@@ -99,7 +105,7 @@ def _submission(
         columns["attr_namespace"] = str(outer["namespace"])
     columns["instances"] = _number("instances", spec.get("parallelism"), where) or 1.0
     columns |= _requests(pod, where, notes)
-    columns["gpu_type"] = _gpu_type(pod)
+    columns["gpu_type"] = _gpu_type(pod, where)
     for held in (spec, pod):
         if held.get("activeDeadlineSeconds") is not None:
             limit = held["activeDeadlineSeconds"]
@@ -128,8 +134,10 @@ def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]
 
 def _requests(pod: JsonMapping, where: str, notes: list[str]) -> JsonObject:
     """Return what the pod asks for: its containers together, or its largest init container."""
-    running = [_asked(one, where) for one in pod.get("containers") or []]
-    starting = [_asked(one, where) for one in pod.get("initContainers") or []]
+    running, starting = (
+        [_asked(one, where) for one in _list(pod.get(name), f"{where}: {name}")]
+        for name in ("containers", "initContainers")
+    )
     if not running:
         raise InputError(f"{where}: the pod has no containers, so nothing says what it asks for.")
     names = dict.fromkeys(name for one in (*running, *starting) for name in one)
@@ -178,20 +186,22 @@ def _column(resource: str) -> str | None:
     return "request_gpus" if str(resource).rsplit("/", 1)[-1] in ("gpu", "gpu.shared") else None
 
 
-def _gpu_type(pod: JsonMapping) -> str | None:
+def _gpu_type(pod: JsonMapping, where: str) -> str | None:
     """Return the GPU types that the node selector or a required affinity allows."""
-    selector = pod.get("nodeSelector") or {}
+    selector = _mapping(pod.get("nodeSelector"), f"{where}: nodeSelector")
     for key, value in selector.items():
-        if str(key).rsplit("/", 1)[-1] in _GPU_TYPE:
+        if key.rsplit("/", 1)[-1] in _GPU_TYPE:
             return str(value)
-    required = pod.get("affinity") or {}
+    where = f"{where}: affinity"
+    required = _mapping(pod.get("affinity"), where)
     for part in ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"):
-        required = required.get(part) or {}
-    for term in required.get("nodeSelectorTerms") or []:
-        for rule in term.get("matchExpressions") or []:
+        required = _mapping(required.get(part), where)
+    for term in _list(required.get("nodeSelectorTerms"), where):
+        for one in _list(_mapping(term, where).get("matchExpressions"), where):
+            rule = _mapping(one, where)
             named = str(rule.get("key")).rsplit("/", 1)[-1] in _GPU_TYPE
             if named and rule.get("operator") == "In":
-                return "|".join(map(str, rule.get("values") or [])) or None
+                return "|".join(map(str, _list(rule.get("values"), where))) or None
     return None
 
 
@@ -206,4 +216,11 @@ def _mapping(value: object, where: str) -> JsonMapping:
         return {}
     if not isinstance(value, Mapping):
         raise InputError(f"{where} is {value!r}, but has to be a mapping of names to values.")
-    return value
+    # YAML knows keys that are no text, such as null and numbers
+    return {str(key): held for key, held in value.items()}
+
+
+def _list(value: object, where: str) -> list[Any]:
+    if value is not None and not isinstance(value, list):
+        raise InputError(f"{where} is {value!r}, but has to be a list.")
+    return value or []
