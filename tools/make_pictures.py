@@ -90,6 +90,12 @@ _SCREENS = 1.7
 
 def main(workspace: Path, folder: Path | None) -> None:
     """Write every picture: those of the documentation, or all of them into a folder."""
+    if not (workspace / "campaign").exists():
+        # pages of runs want some
+        sys.path.insert(0, str(ROOT))
+        from tests.serve.pages.conftest import make_campaign
+
+        make_campaign(workspace / "campaign")
     with sync_playwright() as playwright, _served(workspace) as address:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         found: dict[str, str] = {}
