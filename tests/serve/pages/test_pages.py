@@ -44,6 +44,33 @@ def test_every_page_without_data_names_the_command_that_brings_some(
     assert "my data&#39;" in answer.text
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"request_gpus": 1.0},
+        {"start_s": 5.0, "user": "ann", "memory_peak_gib": 1.0},
+        {"request_memory_gib": 4.0, "status": "failed", "tenant": "t", "kind": "k"},
+    ],
+    ids=lambda one: ",".join(one),
+)
+def test_every_page_of_a_table_with_few_columns_is_drawn(
+    tmp_path: Path, columns: dict[str, object]
+) -> None:
+    jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": [0.0, 9.0], "duration_s": [60.0, 5.0]})
+    home = Workspace.create(tmp_path / "ws")
+    home.store_frames({"jobs": jobs.assign(**columns)}, source="csv", source_hash="1")
+    app = create_app(home.folder, ServiceSettings(open=True, reload_every_s=0.0))
+    with TestClient(app) as client:
+        for address in ADDRESSES:
+            until = time.monotonic() + 120
+            answer = client.get(address, headers=_BROWSER)
+            while "data-follow" in answer.text and time.monotonic() < until:
+                time.sleep(0.05)
+                answer = client.get(address, headers=_BROWSER)
+            assert answer.status_code == 200, address
+            assert "data-follow" not in answer.text, address
+
+
 def test_pages_allow_nothing_inline_and_nothing_from_elsewhere(empty: TestClient) -> None:
     answer = empty.get("/", headers=_BROWSER)
     policy = answer.headers["content-security-policy"]
