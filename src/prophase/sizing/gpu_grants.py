@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.units.mig import mig_profiles_in
+from prophase.units.mig import mig_memory, mig_profiles_in
 
 _SHARED = re.compile(r"\b(time-?slice|mps)(?:[-_=:]?([0-9]+))?\b")
 #: parts of a GPU that MPS gives where nobody says how many
@@ -26,6 +26,8 @@ class GpuGrant:
 
     share: float
     words: str
+    #: part of the GPU's memory that comes with it
+    memory: float = 1.0
 
 
 WHOLE = GpuGrant(1.0, "a whole GPU (any system)")
@@ -47,6 +49,7 @@ def gpu_grants(nodes: pd.DataFrame) -> list[GpuGrant]:
         GpuGrant(
             share,
             f"MIG profile {name} (Kubernetes nvidia.com/mig-{name}, Slurm --gres=gpu:{name}:1)",
+            mig_memory(name),
         )
         for name, share in mig_profiles_in(told)
     }
@@ -97,5 +100,5 @@ def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGran
 
 
 def smallest_part(share: float, parts: Sequence[GpuGrant]) -> GpuGrant:
-    """Return the smallest part that is not below a share of one GPU."""
-    return next(one for one in parts if one.share >= share - 1e-9)
+    """Return the smallest part that is not below a share of one GPU, nor of its memory."""
+    return next(one for one in parts if min(one.share, one.memory) >= share - 1e-9)

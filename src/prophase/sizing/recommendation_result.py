@@ -97,13 +97,16 @@ def saved_per_month(found: ResourceRecommendations) -> Estimate:
 
 
 def _saving_text(found: ResourceRecommendations) -> str:
-    if all(math.isnan(one.saving) for one in found.tasks if not one.keep):
-        return "have no request today"
+    changed = [one for one in found.tasks if not one.keep]
+    if not changed:
+        return ""
+    if all(math.isnan(one.saving) for one in changed):
+        return " and have no request today"
     saved = saved_per_month(found)
     if saved.reason:
-        return f"save an unknown amount a month ({saved.reason})"
+        return f" and save an unknown amount a month ({saved.reason})"
     span = span_text(3600 * found.span_h)
-    return f"save {saved.value:,.0f} {_saved_unit(found)} a month (from {span})"
+    return f" and save {saved.value:,.0f} {_saved_unit(found)} a month (from {span})"
 
 
 def _saved_unit(found: ResourceRecommendations) -> str:
@@ -138,7 +141,7 @@ def _notes(found: ResourceRecommendations, where: str) -> list[str]:
         f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
         f"{_saved_unit(found)}; oom_pct is the share killed {_where_killed(found)}in the "
         "back-test, with its 95 % interval over days.",
-        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "
+        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation"
         f"{_saving_text(found)}; {kept:,} keep their request.",
     ]
     said.append(found.rule.sentence)
@@ -151,11 +154,11 @@ def _notes(found: ResourceRecommendations, where: str) -> list[str]:
             "it knows that it ends earlier. What that does to waits:"
         )
         return [*said, f"Next: prophase prove {where} --resource time --cluster 90%"]
+    if kept == len(found.tasks):
+        return [*said, f"Next: prophase assess {where}"]
     memory = found.resource == "memory"
-    what = "" if memory else f" --resource {found.resource}"
-    form = "nextflow" if memory else "json"
-    then = "--task-min-saving 20%" if kept == len(found.tasks) else f"--export {form}"
-    return [*said, f"Next: prophase size {where}{what} {then}"]
+    what = " --export nextflow" if memory else f" --resource {found.resource} --export json"
+    return [*said, f"Next: prophase size {where}{what}"]
 
 
 def _where_killed(found: ResourceRecommendations) -> str:

@@ -282,7 +282,9 @@ class Recommender:
                 "gate": [self.gate.fewest_runs, self.gate.least_saving, self.gate.most_oom],
                 "prior": self.gate.prior,
                 "min_memory_gib": self.gate.min_memory_gib,
-                "gpu_parts": [[one.share, one.words] for one in self.gate.gpu_parts],
+                "gpu_parts": [
+                    [one.share, one.words, one.memory] for one in self.gate.gpu_parts
+                ],
                 "resources": parts,
                 "live": live,
                 "silent": dict(self.silent),
@@ -327,7 +329,7 @@ def learn_recommender(
 
 def _restored(meta: JsonMapping, arrays: Mapping[str, Any], data_hash: str) -> Recommender:
     runs, saving, most = meta["gate"]
-    grants = tuple(GpuGrant(float(share), str(words)) for share, words in meta["gpu_parts"])
+    grants = tuple(GpuGrant(float(one[0]), str(one[1]), *one[2:]) for one in meta["gpu_parts"])
     least = float(meta.get("min_memory_gib", SMALLEST_GIB))
     gate = Gate(runs, saving, most, known_prior(str(meta["prior"])), grants, least)
     made = Recommender(risk=float(meta["risk"]), gate=gate)

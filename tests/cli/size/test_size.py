@@ -133,3 +133,22 @@ def test_several_resources_are_exported_together_and_what_is_left_out_is_said(
     unknown = prophase_here("size", trace, "--export", "slrum")
     assert unknown.returncode == 2
     assert "Did you mean 'slurm'" in unknown.stderr
+
+
+def test_a_trace_where_all_stays_says_so_and_where_to_look(prophase_here, trace: Path) -> None:
+    table = pd.read_csv(trace)
+    table.assign(memory=table["peak_rss"].max()).to_csv(trace, index=False)
+    said = prophase_here("size", trace).stdout
+    assert "0 of 2 tasks have a recommendation; 2 keep their request." in said
+    assert "Next: prophase assess" in said
+
+
+def test_a_replay_takes_what_the_trace_measures_and_says_how_jobs_are_grouped(
+    prophase_here, trace: Path
+) -> None:
+    pd.read_csv(trace).drop(columns="peak_rss").to_csv(trace, index=False)
+    done = prophase_here("size", "replay", trace, "--sizers", "request,krr")
+    assert done.returncode == 0, done.stderr
+    assert "60 tasks, time, online protocol" in done.stdout
+    assert "waste in h of limit x h of run" in done.stdout
+    assert "Grouped by task; --by changes it." in done.stdout
