@@ -242,6 +242,7 @@ def prepare_slurm(
             np.zeros(count + 1),
             _ints(count + 1),
             _ints(max(len(partitions), 1)),
+            _ints(count + 1),
             _ints(2 * count + 2),
         ),
         s.SlurmRunning(

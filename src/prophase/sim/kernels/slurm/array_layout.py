@@ -150,6 +150,8 @@ class SlurmQueue(NamedTuple):
     later: IntLine
     #: pass in which a partition's first job was held up
     held_up: IntLine
+    #: places of the jobs that a backfill pass looks at
+    looked_at: IntLine
     #: running jobs that might be preempted, from the front; preempted ones from the back
     victims: IntLine
 
@@ -188,9 +190,9 @@ class SlurmPlan(NamedTuple):
     number: IntLine
     opens_s: FloatLine
     closes_s: FloatLine
-    #: where a node's last reservation is, the one before it, and the time of each
-    last_on: IntLine
-    before: IntLine
+    #: where a node's first reservation is, the one after it, and the time of each
+    first_on: IntLine
+    after: IntLine
     begin_s: FloatLine
     end_s: FloatLine
     #: nodes closed to the main scheduler in this pass
