@@ -186,6 +186,7 @@ def test_one_queue_with_the_whole_cluster_is_the_plain_replay():
         ({"queue": ["p", "q"], "gpus": [4, None]}, "queue q has no gpus"),
         ({"queue": ["p", "q"], "gpus": [4, -1]}, "gpus = -1 is negative"),
         ({"queue": ["p", "q"], "gpus": [4, 1], "reclaim": ["maybe", ""]}, "reclaim is 'maybe'"),
+        ({"queue": ["p", "q"], "gpus": [4, 4], "lend": [-1, 0]}, "lend = -1 is negative"),
         ({"user": ["p"], "gpus": [4]}, "the job table has no column user"),
         ({"queue": ["p", "q"], "gpus": [4, 1]}, "ask for more GPUs than their queue may ever hold"),
     ],
@@ -194,6 +195,92 @@ def test_a_table_of_cohorts_that_cannot_hold_is_refused(table, said):
     made = jobs(2, queue=["p", "q"], request_gpus=2.0)
     with pytest.raises(InputError, match=said):
         simulate(made, NODE, cohorts=pd.DataFrame(table))
+
+
+def test_of_borrowed_jobs_the_lowest_priority_goes_first_then_the_youngest():
+    made = jobs(4, queue=["p", "p", "p", "q"], request_gpus=[4.0, 2.0, 2.0, 2.0],
+                submit_s=[0.0, 1.0, 2.0, 3.0], priority=[5.0, 1.0, 3.0, 0.0])  # fmt: skip
+    schedule = simulate(made, NODE, cohorts=TEAMS)
+    assert schedule.attempts.job[schedule.attempts.outcome == PREEMPTED].tolist() == [1]
+    # with one priority it is the youngest
+    level = Workload.from_jobs(made.jobs.assign(priority=1.0))
+    schedule = simulate(level, NODE, cohorts=TEAMS)
+    assert schedule.attempts.job[schedule.attempts.outcome == PREEMPTED].tolist() == [2]
+    # who only reclaims from lower priorities waits for the first job that ends
+    meek = simulate(level, NODE, cohorts=TEAMS.assign(reclaim="lower"))
+    assert meek.start_s[3] == 100.0
+
+
+def test_a_queue_lends_no_more_than_it_says():
+    made = jobs(3, queue="p", request_gpus=2.0, submit_s=[0.0, 1.0, 2.0])
+    assert simulate(made, NODE, cohorts=TEAMS.assign(lend=[4, 2])).start_s.tolist() == [0, 1, 2]
+    assert simulate(made, NODE, cohorts=TEAMS.assign(lend=[4, 0])).start_s.tolist() == [0, 1, 100]
+    # a quota that is not lent stays free for its owner
+    both = jobs(3, queue=["p", "p", "q"], request_gpus=4.0, submit_s=[0.0, 1.0, 2.0])
+    assert simulate(both, NODE, cohorts=TEAMS.assign(lend=0)).start_s.tolist() == [0, 100, 2]
+
+
+def test_a_job_stops_lower_priorities_of_its_own_queue_where_it_may():
+    made = jobs(2, queue="p", request_gpus=4.0, submit_s=[0.0, 10.0], priority=[0.0, 9.0])
+    table = pd.DataFrame({"queue": ["p"], "gpus": [4.0]})
+    assert simulate(made, NODE, cohorts=table).start_s.tolist() == [0.0, 100.0]
+    pushed = simulate(made, NODE, cohorts=table.assign(within="lower"))
+    assert pushed.start_s.tolist() == [0.0, 10.0]
+    assert pushed.end_s.tolist() == [210.0, 110.0]
+    backwards = Workload.from_jobs(made.jobs.assign(priority=[9.0, 0.0]))
+    waits = simulate(backwards, NODE, cohorts=table.assign(within="lower"))
+    assert waits.start_s.tolist() == [0.0, 100.0]
+
+
+# --- reservations ---------------------------------------------------------------------------
+
+
+TWO = Cluster.from_nodes(pd.DataFrame({"node_id": ["a", "b"], "gpus": 1.0}))
+KEPT = pd.DataFrame({"from_s": [50.0], "to_s": [300.0], "node_id": ["b"], "user": ["ada"]})
+
+
+def test_reserved_nodes_are_open_to_their_owner_and_to_whoever_ends_before():
+    made = jobs(4, user=["bob", "bob", "ada", "bob"], duration_s=[100.0, 40.0, 10.0, 10.0],
+                submit_s=[0.0, 0.0, 60.0, 60.0])  # fmt: skip
+    schedule = simulate(made, TWO, reservations=KEPT)
+    # the second ends at 40 s, before the reservation; then b is for ada alone
+    assert schedule.start_s.tolist() == [0.0, 0.0, 60.0, 100.0]
+    assert schedule.attempts.node[schedule.attempts.job == 2].tolist() == [1]
+
+
+def test_whoever_would_run_into_a_reservation_waits_for_its_end():
+    made = jobs(2, user="bob", duration_s=[1000.0, 60.0])
+    schedule = simulate(made, TWO, reservations=KEPT)
+    assert schedule.start_s.tolist() == [0.0, 300.0]
+    # a scheduler knows the time limit, not the run time
+    limited = Workload.from_jobs(made.jobs.assign(duration_s=[1000.0, 10.0], time_limit_s=60.0))
+    assert simulate(limited, TWO, reservations=KEPT).start_s.tolist() == [0.0, 300.0]
+
+
+@pytest.mark.parametrize("queue", ["skip", "strict"])
+@pytest.mark.parametrize("seed", range(3))
+def test_reservations_for_everybody_change_nothing(seed, queue):
+    workload = Workload.from_jobs(drawn(seed).jobs.assign(user="ada"))
+    kept = KEPT.drop(columns="node_id").assign(nodes=1)
+    reserved = simulate(workload, Cluster.parse("2x4"), queue=queue, reservations=kept)
+    assert reserved.start_s.tolist() == simulate(
+        workload, Cluster.parse("2x4"), queue=queue
+    ).start_s.tolist()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"from_s": [0], "to_s": [9], "nodes": [1]}, "user, group or queue. It has: from_s"),
+        ({"from_s": [9], "to_s": [9], "nodes": [1], "user": ["x"]}, "is no time span"),
+        ({"from_s": [0], "to_s": [9], "nodes": [3], "user": ["x"]}, "nodes = 3 of 2"),
+        ({"from_s": [0], "to_s": [9], "node_id": ["z"], "user": ["x"]}, "no node 'z'"),
+        ({"from_s": [0], "to_s": [9], "nodes": [1], "group": ["x"]}, "no column group"),
+    ],
+)
+def test_a_reservation_that_cannot_be_kept_is_refused(table, said):
+    with pytest.raises(InputError, match=said):
+        simulate(jobs(1, user="bob"), TWO, reservations=pd.DataFrame(table))
 
 
 # --- topology -------------------------------------------------------------------------------

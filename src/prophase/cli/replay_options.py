@@ -197,7 +197,8 @@ class ReplayRules:
         str | None,
         typer.Option(
             rich_help_panel=_RULES,
-            help="What users and queues may hold: a table of user or queue, gpus, jobs ...",
+            help="What users, queues, groups or arrays (parent_id) may hold: a table of user, "
+            "queue ..., gpus, jobs ...",
         ),
     ] = None
     hours: Annotated[
@@ -248,7 +249,8 @@ class ReplayRules:
         str | None,
         typer.Option(
             rich_help_panel=_RULES,
-            help="Quotas that queues lend each other: a table of queue, cohort, gpus, borrow.",
+            help="Quotas that queues lend each other: a table of queue, cohort, gpus, borrow, "
+            "lend.",
         ),
     ] = None
     topology: Annotated[
@@ -272,6 +274,14 @@ class ReplayRules:
             rich_help_panel=_RULES,
             help="Jobs ask for MIG profiles (column attr_mig_profile): 'on', or "
             "'layout=3g.20gb+3g.20gb,repartition=empty,column=NAME'.",
+        ),
+    ] = None
+    reservations: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Nodes kept for some: a table of from_s, to_s, node_id or nodes, and user, group "
+            "or queue.",
         ),
     ] = None
     order_option: Annotated[

@@ -15,7 +15,10 @@ from prophase.json_types import JsonObject
 PLANS = (".toml", ".yaml", ".yml")
 _TRACE = "trace"
 #: settings that name files beside the plan
-_FILES = ("nodes", "slurm", "calendar", "quotas", "cohorts", "shares", "prices", "openb_arrivals")
+_FILES = (
+    "nodes", "slurm", "calendar", "quotas", "cohorts", "shares", "reservations", "prices",
+    "openb_arrivals",
+)  # fmt: skip
 _FORM = (
     "Write trace: FILE, and any option of prophase simulate by its name, such as cluster: 20x8, "
     "order: shortest, preempt: {checkpoint: 10min}."

@@ -52,6 +52,13 @@ class Changes:
         typer.Option(help="Table of requests by job_id, or by user, task ... (.csv, .parquet)."),
     ] = None
     sizing: SizingOption = None
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            help="Which jobs to pair on a GPU: usage, measured=PATH (Gavel's) or table=FILE (kind, "
+            "neighbour, speed); then settings: 'usage,gain=1.2,kind_column=task'."
+        ),
+    ] = None
     combine: Annotated[
         bool, typer.Option("--combine", help="One more scenario: everything together.")
     ] = False
@@ -105,6 +112,8 @@ def command(
 
     `prophase whatif ws --sizing recommended,recommendation.json --measure gib_hours.allocated`
 
+    `prophase whatif ws --cluster 20x8 --pair usage`
+
     `prophase whatif ws --cluster 20x8 --policy shortest --goal 'p95 wait < 15 min'`
 
     `prophase whatif ws --target 'p95_wait<15min' --options nodes.csv --prices prices.toml`
@@ -120,7 +129,7 @@ def command(
     goal = promise.goal
     target = parse_wait_target(goal) if goal else None
     buys = _offers(promise)
-    if target is None and question.is_empty and not sizings:
+    if target is None and question.is_empty and not sizings and not changes.pair:
         raise ParameterError(
             "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
             "--policy shortest, --sizing recommended or --goal 'p95 wait < 15 min'."
@@ -143,6 +152,10 @@ def command(
             )
             question = replace(question, sizings=sized)
         workload = Workload.from_jobs(trace.jobs)
+        if changes.pair:
+            from prophase.sim.pairing import pair_jobs
+
+            question = replace(question, pairing=pair_jobs(workload, changes.pair))
         if buys is not None and target is not None:
             from prophase.sim.whatif.purchase import cheapest_mix, purchase_result
             from prophase.sim.whatif.scenarios import settings_of

@@ -122,6 +122,7 @@ def _write_tables(found: Why, out: Path) -> None:
         "idle": pd.DataFrame(found.idle),
         "idle_hours": pd.DataFrame(found.idle_hours),
         "stranded": pd.DataFrame(found.stranded),
+        "idle_map": found.idle_map,
         "jobs": found.jobs,
     }
     try:

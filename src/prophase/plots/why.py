@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from prophase.json_types import JsonObject
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, legend_below
@@ -18,7 +19,7 @@ from prophase.sim.why.explanation import Why
 from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
 
 _COLOUR = dict(zip(NAMES, (*COLOURS[6:7], *COLOURS[:6]), strict=True))
-_MOST_CLASSES, _MOST_TYPES = 12, 6
+_MOST_CLASSES, _MOST_TYPES, _MOST_NODES = 12, 6, 60
 #: percent below which a bar cannot be seen
 _LEAST_SHARE = 0.2
 #: where the axis of effects ends; what makes waiting longer than that is written out
@@ -139,6 +140,35 @@ def idle_figure(why: Why, gpu_type: str) -> Figure:
     return draw(paint, title=f"Idle {_gpus(gpu_type)}", height_in=3.0)
 
 
+def idle_map_figure(why: Why) -> Figure:
+    """Draw nodes by hour of the day: GPUs that nobody holds, beside those held but idle."""
+    table = why.idle_map
+    wasted = table.groupby("node_id", sort=False)["allocated_idle_gpu_h"].sum()
+    nodes = wasted.sort_values(ascending=False, kind="stable").index[:_MOST_NODES]
+    sides = {"nobody holds": "unallocated_gpu_h", "held, but idle": "allocated_idle_gpu_h"}
+
+    def grid(column: str) -> NDArray[np.float64]:
+        share = 100 * table[column] / table["owned_gpu_h"].where(table["owned_gpu_h"] > 0)
+        by_node = table.assign(share=share).pivot(index="node_id", columns="hour", values="share")
+        return by_node.loc[nodes].to_numpy(np.float64)
+
+    def paint(axes: Axes) -> None:
+        axes.grid(visible=False)
+        both = np.hstack([grid(column) for column in sides.values()])
+        mesh = axes.pcolormesh(
+            np.arange(49), np.arange(len(nodes) + 1), both, cmap="Blues", vmin=0, vmax=100
+        )
+        axes.axvline(24, color=PAPER, linewidth=4)
+        axes.set_ylim(len(nodes), 0)
+        shown = range(0, len(nodes), max(1, len(nodes) // 20))
+        axes.set_yticks([place + 0.5 for place in shown], [str(nodes[place]) for place in shown])
+        axes.set_xticks(range(0, 49, 6), ["0", "6", "12", "18", "0", "6", "12", "18", "24"])
+        axes.set_xlabel("hour of the day: " + "  |  ".join(sides))
+        axes.figure.colorbar(mesh, ax=axes, label="% of the node's GPUs")
+
+    return draw(paint, title="Idle GPUs by node", height_in=2.0 + 0.12 * len(nodes))
+
+
 def why_figures(why: Why) -> Iterator[Picture]:
     """Yield every figure that has something to show."""
     if any(row["wait_h"] for row in why.causes):
@@ -167,6 +197,14 @@ def why_figures(why: Why) -> Iterator[Picture]:
             f"idle_{number}",
             idle_figure(why, name),
             f"Mean idle {_gpus(name)} at each hour of the week, until the last submission.",
+            section="idle",
+        )
+    if why.idle_map["allocated_idle_gpu_h"].any():
+        yield Picture(
+            "idle_map",
+            idle_map_figure(why),
+            "Each node at each hour of the day, until the last submission: GPUs that nobody holds, "
+            "and GPUs that jobs held without using them, by their mean use.",
             section="idle",
         )
 

@@ -14,6 +14,7 @@ from prophase.result import Block, Bullets, Fact, Note, Result, Row, Section, Ta
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import Floats
 
+_MINUTE_S = 60
 #: classes on a page and in a terminal
 _MOST_CLASSES, _PRINTED_CLASSES = 200, 20
 _LIMITS = (
@@ -105,10 +106,10 @@ def replay_result(values: Mapping[str, Any], **told: Any) -> Result:
     """
     measures = {name: value for name, value in values.items() if name not in _PARTS}
     rows = list(_measures(measures))
-    tables = [Table("measures", [row for row in rows if _is_printed(row)])]
+    tables = [Table("measures", [_in_words(row) for row in rows if _is_printed(row)])]
     notes = list(values.get("notes", ()))
     if "overload" in values:
-        notes.insert(0, values["overload"]["said"])
+        tables.insert(0, _overload_table(values["overload"]))
     records: list[Row] = list(rows)
     if classes := values.get("classes"):
         by = values["by"]
@@ -137,6 +138,28 @@ def replay_result(values: Mapping[str, Any], **told: Any) -> Result:
     return Result(
         "simulate", tables=tables, notes=notes, records=records, values=finite(kept), **told
     )
+
+
+def _overload_table(overload: Mapping[str, Any]) -> Table:
+    """Return what leads where jobs ask for more than there is: growth, throughput, what holds."""
+    resource = overload["resource"]
+    rows = [
+        {"overload": f"{resource} that would hold: more than", "value": overload["needed"]},
+        {"overload": f"{resource} there are", "value": overload["capacity"]},
+        {"overload": "backlog at the last submission, hours of all of them",
+         "value": overload["backlog_h"]},
+        {"overload": "more of it every day, hours", "value": overload["backlog_growth_h_per_day"]},
+        {"overload": "jobs submitted per day", "value": overload["jobs_submitted_per_day"]},
+        {"overload": "jobs ended per day", "value": overload["jobs_ended_per_day"]},
+    ]  # fmt: skip
+    return Table("overload", rows, overload["said"])
+
+
+def _in_words(row: Mapping[str, Any]) -> Row:
+    """Put a time of minutes and more beside its seconds as people say it."""
+    name, value = row["measure"], row["value"]
+    long = name.endswith("_s") and isinstance(value, float | int) and value >= _MINUTE_S
+    return {**row, "time": units.duration(float(value)) if long else ""}
 
 
 def _measures(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -108,7 +108,7 @@ def simulate(
     ladder : Ladder, optional
         Attempts that ask for less memory than they need are killed and climb.
     quotas : DataFrame, optional
-        What users and queues may hold at a time.
+        What users, queues, groups and the tasks of an array may hold at a time.
     hours : DataFrame, optional
         Hours in which only short jobs start, as ``rules.hours.hours_matrix`` reads them.
     shares : DataFrame, optional
@@ -129,8 +129,11 @@ def simulate(
     demand : PhasedDemand, optional
         Jobs hold what each phase of their run needs.
     mig : Mig, optional
-        Jobs ask for MIG profiles, and GPUs are divided into instances. These five are replayed in
-        plain Python (``prophase.sim.step_rules``), with few other rules.
+        Jobs ask for MIG profiles, and GPUs are divided into instances.
+    reservations : DataFrame, optional
+        Nodes that only some jobs may use for a time, as ``rules.reservations.Reservations.of``
+        reads them. These six are replayed in plain Python (``prophase.sim.step_rules``), with few
+        other rules.
     slurm : SiteRules, optional
         Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,
         preemption (``prophase.sim.slurm_conf.slurm_settings`` reads them).

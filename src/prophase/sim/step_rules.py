@@ -1,4 +1,5 @@
-"""Rules that only the loop in plain Python follows: elastic jobs, cohorts, racks, MIG, phases.
+"""Rules that only the loop in plain Python follows: elastic jobs, cohorts, racks, MIG, phases, and
+reservations of nodes.
 
 It takes orders whose keys stand still, and the queues skip and strict. Some thousand jobs take
 seconds to minutes; a rule that it does not know is refused.
@@ -7,7 +8,7 @@ seconds to minutes; a rule that it does not know is refused.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -20,8 +21,9 @@ from prophase.sim.feasibility import keep_fitting, never_fit, with_types
 from prophase.sim.mig_state import MigState, as_shares
 from prophase.sim.phase_steps import PhaseByPhase
 from prophase.sim.policies import named, place_policies
-from prophase.sim.rules.cohorts import Cohorts
+from prophase.sim.rules.cohorts import LOWER, NEVER, Cohorts
 from prophase.sim.rules.elastic import Elastic, ElasticJobs
+from prophase.sim.rules.reservations import Reservations
 from prophase.sim.rules.rule_set import STEP_RULES, SchedulingRules
 from prophase.sim.rules.topology import Topology
 from prophase.sim.schedule import Schedule
@@ -34,13 +36,16 @@ from prophase.units import duration
 Pass = Callable[[ClusterState, list[int]], None]
 #: starts a job where it should run; tells whether it had room
 Start = Callable[[ClusterState, int], bool]
+#: what jobs share of which none starts where one does not
+Alike = Callable[[ClusterState, int], Hashable]
 #: rules that say how orders share, and those that this loop follows
 _FOLLOWED = (*STEP_RULES, "half_life_s", "depends", "defer")
 _QUEUES = ("skip", "strict")
 #: rules of this loop that another does not go with
 _NOT_BESIDE = {
-    "demand": ("elastic", "cohorts", "topology", "mig"),
-    "elastic": ("cohorts", "mig"),
+    "demand": ("elastic", "cohorts", "topology", "mig", "reservations"),
+    "elastic": ("cohorts", "mig", "reservations"),
+    "reservations": ("cohorts", "topology", "mig"),
 }
 
 
@@ -81,6 +86,10 @@ def simulate_step_rules(
     )
     key = np.asarray(setting.key(workload), np.float64)
     start = _packed_start(rules.topology, pace.domains)
+    alike: Alike = ClusterState.kind
+    if rules.reservations is not None:
+        reserved = Reservations.of(rules.reservations, workload, cluster)
+        start, alike = _reserved_start(reserved, state)
     strict = setting.queue == "strict"
     step: Pass
     if rules.elastic is not None and jobs is not None:
@@ -88,9 +97,9 @@ def simulate_step_rules(
     elif rules.cohorts is not None:
         step = _Lending(Cohorts.of(rules.cohorts, workload), workload.gpus, start, strict)
     elif phases is not None:
-        step = PhaseByPhase(phases, state, _in_turn(start, strict))
+        step = PhaseByPhase(phases, state, _in_turn(start, alike, strict))
     else:
-        step = _in_turn(start, strict)
+        step = _in_turn(start, alike, strict)
     for _ in instants(state):
         step(state, sorted(state.queue, key=lambda job: (key[job], job)))
         if isinstance(state, MigState):
@@ -127,12 +136,7 @@ def _refuse_others(rules: SchedulingRules, queue: str) -> None:
     if queue not in _QUEUES:
         others.append(f"queue={queue}")
     alone = next((name for name in _NOT_BESIDE if name in used), None)
-    beside = {
-        "demand": ("elastic", "cohorts", "topology", "mig"),
-        "elastic": ("cohorts", "mig"),
-        None: (),
-    }
-    for name in beside[alone]:
+    for name in () if alone is None else _NOT_BESIDE[alone]:
         if name in used:
             others.append(f"{name}=")
             used.remove(name)
@@ -230,14 +234,29 @@ def _packed_start(topology: Topology | None, domains: Ints) -> Start:
     return start
 
 
-def _in_turn(start: Start, strict: bool) -> Pass:
+def _reserved_start(reserved: Reservations, state: ClusterState) -> tuple[Start, Alike]:
+    """Return how jobs start beside reservations, and which of them find the same room."""
+    for end in np.unique(reserved.to_s[reserved.to_s < np.inf]):
+        if end > state.now:
+            state.wake(float(end))
+
+    def start(state: ClusterState, job: int) -> bool:
+        return state.start(job, among=reserved.open_to(job, state.now))
+
+    def alike(state: ClusterState, job: int) -> Hashable:
+        return state.kind(job), reserved.kind(job)
+
+    return start, alike
+
+
+def _in_turn(start: Start, alike: Alike, strict: bool) -> Pass:
     """Start jobs in the order of the queue; equal requests are tried once per pass."""
 
     def step(state: ClusterState, in_turn: list[int]) -> None:
-        failed: set[int] = set()
+        failed: set[Hashable] = set()
         for job in in_turn:
-            if state.kind(job) in failed or not start(state, job):
-                failed.add(state.kind(job))
+            if alike(state, job) in failed or not start(state, job):
+                failed.add(alike(state, job))
                 if strict:
                     break
 
@@ -249,7 +268,6 @@ class _Lending:
 
     def __init__(self, cohorts: Cohorts, gpus: Floats, start: Start, strict: bool) -> None:
         self._queues, self._gpus, self._start, self._strict = cohorts, gpus, start, strict
-        self._whole = np.bincount(cohorts.cohort, cohorts.nominal)
 
     def __call__(self, state: ClusterState, in_turn: list[int]) -> None:
         held_up: set[int] = set()
@@ -282,29 +300,31 @@ class _Lending:
 
     def _allowed(self, state: ClusterState, job: int, without: list[int] | None = None) -> bool:
         """Tell whether quotas admit a job: its queue's with what it may borrow, its cohort's."""
-        queues, queue = self._queues, int(self._queues.of_job[job])
         used = self._used(state, without or [])
-        cohort = queues.cohort == queues.cohort[queue]
-        most = queues.nominal[queue] + queues.borrow[queue]
-        wanted = self._gpus[job] - 1e-9
-        return bool(
-            used[queue] + wanted <= most
-            and used[cohort].sum() + wanted <= self._whole[queues.cohort[queue]]
-        )
+        return self._queues.admits(used, int(self._queues.of_job[job]), float(self._gpus[job]))
 
     def _victims(self, state: ClusterState, job: int) -> list[int]:
-        """Return jobs of borrowers whose end makes room for a job within its nominal quota."""
+        """Return jobs whose end makes room: those of borrowers first, then of the own queue."""
         queues, queue = self._queues, int(self._queues.of_job[job])
         used = self._used(state, [])
         within = used[queue] + self._gpus[job] <= queues.nominal[queue] + 1e-9
-        if not within or not queues.reclaim[queue]:
-            return []
-        youngest = sorted(state.running, key=lambda one: (-state.running[one], -one))
+        lowest = sorted(
+            state.running,
+            key=lambda one: (
+                queues.of_job[one] == queue, queues.priority[one], -state.running[one], -one
+            ),
+        )  # fmt: skip
         victims: list[int] = []
-        for other in youngest:
+        for other in lowest:
             owner = int(queues.of_job[other])
             borrows = used[owner] > queues.nominal[owner] + 1e-9
-            if queues.cohort[owner] != queues.cohort[queue] or not borrows:
+            policy = queues.within[queue] if owner == queue else queues.reclaim[queue]
+            lower = queues.priority[other] < queues.priority[job]
+            if owner != queue and not (within and borrows):
+                continue
+            if queues.cohort[owner] != queues.cohort[queue] or policy == NEVER:
+                continue
+            if not lower and (policy == LOWER or owner == queue):
                 continue
             victims.append(other)
             used[owner] -= self._gpus[other]

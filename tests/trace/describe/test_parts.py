@@ -298,3 +298,25 @@ def test_nodes_of_one_shape_are_one_kind_and_unknown_types_are_kept() -> None:
     assert [(kind.gpu_type, kind.nodes) for kind in found.types] == [("V100", 2), ("", 1)]
     assert found.gpus == 16.0
     assert np.isnan(found.memory_gib)
+
+
+def test_rows_that_one_job_submits_together_are_one_arrival():
+    jobs = pd.DataFrame({"job_id": list("abcdef"), "submit_s": [0.0, 0.0, 0.0, 60.0, 60.0, 90.0]})
+    apart = describe_arrivals(jobs, "relative")
+    assert (apart.count, apart.together) == (6, 0)
+    jobs["parent_id"] = ["x", "x", None, "y", "x", "y"]
+    told = describe_arrivals(jobs, "relative")
+    # the first two of x came together; its third row came later, as tasks of a workflow do
+    assert (told.count, told.together, told.missing) == (5, 1, 0)
+
+
+def test_a_framework_is_a_class_where_the_trace_tells_it():
+    jobs = pd.DataFrame({"job_id": list("abcd"), "submit_s": 0.0, "duration_s": [1.0, 3, 5, 7]})
+    assert describe_classes(jobs).frameworks == ()
+    jobs["task"] = ["PyTorchWorker", "tensorflow", "ps", None]
+    jobs["attr_image"] = ["", "", "registry/my-jax:1", "array-tools"]
+    found = describe_classes(jobs, clock="unix").frameworks
+    assert {one.name: one.jobs for one in found} == {"PyTorch": 1, "TensorFlow": 1, "JAX": 1}
+    assert sum(found[0].by_weekday) == 1.0
+    own = jobs.assign(attr_framework=["DeepSpeed", "DeepSpeed", None, None])
+    assert describe_classes(own).frameworks[0].name == "DeepSpeed"

@@ -51,10 +51,15 @@ class ResourceLoad:
         """Offered load over capacity: beyond 1 the queue grows without end."""
         return self.offered / self.capacity
 
+    @property
+    def growth_s_per_day(self) -> float:
+        """How much longer the whole capacity needs for what waits, per day of submissions."""
+        return self.backlog / self.capacity / (self.span_s / _DAY_S)
+
     def sentence(self) -> str:
         """Say that the resource is overloaded, what waits, and what would hold."""
         clear_s, days = self.backlog / self.capacity, self.span_s / _DAY_S
-        growth = units.duration(clear_s / days) if days >= 1 else ""
+        growth = units.duration(self.growth_s_per_day) if days >= 1 else ""
         return (
             f"Overloaded: jobs ask for {self.share:.3g} times the {self.resource} there are "
             f"({self.offered:,.0f} of {self.capacity:,.0f} {self.unit} at once), so waits grow as "
@@ -125,9 +130,20 @@ def load_measures(schedule: JobTimes) -> dict[str, Any]:
             "needed": worst.offered,
             "capacity": worst.capacity,
             "backlog_h": worst.backlog / worst.capacity / _HOUR_S,
+            "backlog_growth_h_per_day": worst.growth_s_per_day / _HOUR_S,
+            **_throughput(schedule, worst.span_s / _DAY_S),
             "said": worst.sentence(),
         }
     return found
+
+
+def _throughput(schedule: JobTimes, days: float) -> dict[str, float]:
+    """Return how many jobs came, and how many ended, per day of submissions."""
+    ended = schedule.end_s <= schedule.workload.submit_s[-1]
+    return {
+        "jobs_submitted_per_day": len(schedule.workload) / days,
+        "jobs_ended_per_day": float(ended.sum()) / days,
+    }
 
 
 def _by_type(schedule: JobTimes) -> list[tuple[str, str, Floats, float]]:

@@ -21,6 +21,7 @@ from prophase.stats import calendar_blocks, mean
 from prophase.trace.prices import Prices
 
 _DAY_S, _HOUR_S = 86400.0, 3600.0
+_INTERVAL = ("mean_wait_low_s", "mean_wait_high_s")
 _LONG_WAITS = {"1min": 60.0, "10min": 600.0, "1h": _HOUR_S, "1d": _DAY_S}
 
 
@@ -38,6 +39,9 @@ class Summary:
         found |= self._utilisation() | self._fragmentation() | self._hours()
         found["fairness"] = self._fairness()
         found |= load_measures(self.schedule)
+        if "overload" in found:
+            # the mean depends on how long the trace is: no interval over its days holds it
+            found = {name: found[name] for name in found if name not in _INTERVAL}
         if self.prices is not None:
             found["cost"] = costs(self.schedule, self.prices, self._job_cost, self._lost_share)
         return found
@@ -81,7 +85,7 @@ class Summary:
         wait = mean(self.schedule.wait_s[started], days).within(0.0)
         if not wait.known:
             return {}
-        return {"mean_wait_low_s": wait.low, "mean_wait_high_s": wait.high}
+        return dict(zip(_INTERVAL, (wait.low, wait.high), strict=True))
 
     def _makespan_s(self) -> float:
         ends = self.schedule.occupancy.end_s

@@ -1,4 +1,4 @@
-"""Limits on what a user or a queue may hold at a time."""
+"""Limits on what a user, a queue, a group or the tasks of one array may hold at a time."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ _LIMITS = {
     "memory_gib": (r.QUOTA_MEMORY, 1024),
     "jobs": (r.QUOTA_JOBS, 1),
 }
-_SCOPES = ("user", "queue")
+#: whose limits: of a column of the job table; the tasks of an array share their parent_id
+_SCOPES = ("user", "queue", "group", "parent_id")
 
 
 def quota_matrix(quotas: pd.DataFrame, workload: Workload) -> tuple[Ints, Ints]:
-    """Return the limits, and the rows that hold for each job (of its user, of its queue).
+    """Return the limits, and the rows that hold for each job, one column per scope.
 
     Parameters
     ----------
     quotas : DataFrame
-        One row per limit: ``user`` or ``queue`` (``*``: each one for itself), and any of
-        ``gpus``, ``cpu_cores``, ``memory_gib``, ``jobs``.
+        One row per limit: ``user``, ``queue``, ``group`` or ``parent_id`` (``*``: each one for
+        itself), and any of ``gpus``, ``cpu_cores``, ``memory_gib``, ``jobs``. ``parent_id`` with
+        ``jobs`` is the limit of an array: so many of its tasks run at a time.
     """
     limits = [name for name in _LIMITS if name in quotas]
     if not limits or not set(_SCOPES) & set(quotas.columns):
         raise InputError(
-            "the quota table needs the column user or queue, and at least one of "
+            f"the quota table needs the column {' or '.join(_SCOPES)}, and at least one of "
             f"{', '.join(_LIMITS)}. It has: {', '.join(map(str, quotas.columns))}."
         )
     rows: list[Ints] = []
@@ -61,13 +63,19 @@ def quota_matrix(quotas: pd.DataFrame, workload: Workload) -> tuple[Ints, Ints]:
         known = {str(row[scope]): row for row in named.to_dict("records")}
         if len(known) < len(named):
             raise InputError(f"quotas: a {scope} is named twice.")
-        for owner in owners.unique():
-            row = known.get(owner, known.get("*"))
+        codes, names = pd.factorize(owners)
+        row_of = np.full(len(names), -1, np.int64)
+        for number, owner in enumerate(names):
+            # a job without a parent is no task of an array
+            row = known.get(owner, known.get("*") if owner or scope != "parent_id" else None)
             if row is not None:
-                quota_of[(owners == owner).to_numpy(), place] = len(rows)
+                row_of[number] = len(rows)
                 rows.append(_limits(row, limits))
+        quota_of[:, place] = row_of[codes]
     if not rows:
-        raise InputError("quotas: none of the named users or queues has a job in this trace.")
+        raise InputError(
+            f"quotas: nobody named has a job in this trace ({', '.join(_SCOPES)} are looked at)."
+        )
     return np.array(rows, np.int64), quota_of
 
 

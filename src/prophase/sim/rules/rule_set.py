@@ -22,7 +22,7 @@ from prophase.sim.rules.topology import Topology
 from prophase.sim.workload import Workload
 
 #: rules that only the loop in plain Python follows
-STEP_RULES = ("elastic", "cohorts", "topology", "demand", "mig")
+STEP_RULES = ("elastic", "cohorts", "topology", "demand", "mig", "reservations")
 
 
 class RuleKeywords(TypedDict, total=False):
@@ -47,6 +47,7 @@ class RuleKeywords(TypedDict, total=False):
     topology: Topology | str | None
     demand: PhasedDemand | str | None
     mig: Mig | str | None
+    reservations: pd.DataFrame | str | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class SchedulingRules:
     demand: PhasedDemand | None = None
     #: GPUs that are divided into instances
     mig: Mig | None = None
+    #: nodes that only some may use for a time
+    reservations: pd.DataFrame | None = None
 
     @classmethod
     def read(cls, workload: Workload, **given: Unpack[RuleKeywords]) -> SchedulingRules:
@@ -106,6 +109,7 @@ class SchedulingRules:
             as_rule(Topology, given.get("topology"), "topology"),
             as_rule(PhasedDemand, given.get("demand"), "demand"),
             as_rule(Mig, given.get("mig"), "mig"),
+            as_table(given.get("reservations"), "reservations"),
         )
 
     def stepwise(self) -> bool:

@@ -22,6 +22,7 @@ from prophase.sim.whatif.smallest_cluster import (
 from prophase.sim.workload import Workload
 from prophase.stats import Estimate
 
+_MOST_PAIRS = 20
 Progress = Callable[[str, float | None], None]
 
 
@@ -103,10 +104,17 @@ def what_if(
         "rows": rows,
         "remarks": told,
     }
+    tables = [Table("scenarios", _for_people(rows, measure))]
+    if question.pairing is not None:
+        pairs = list(question.pairing.rows)
+        answer["pairs"] = pairs
+        tables.append(
+            Table("pairs", pairs[:_MOST_PAIRS], "Pairs on one GPU; alone, each would have speed 1")
+        )
     if promise is None:
         return Result(
             "whatif",
-            tables=[Table("scenarios", _for_people(rows, measure))],
+            tables=tables,
             records=rows,
             notes=told,
             values=answer,
@@ -124,10 +132,7 @@ def what_if(
     why = [f"{one.scenario}: no size reaches it: {one.why_not}." for one in found if one.why_not]
     return Result(
         "whatif",
-        tables=[
-            Table("scenarios", _for_people(rows, measure)),
-            Table("smallest", shown, f"Fewest nodes for: {goal}"),
-        ],
+        tables=[*tables, Table("smallest", shown, f"Fewest nodes for: {goal}")],
         records=_joined(rows, sizes),
         notes=[
             *told,

@@ -11,6 +11,7 @@ import pandas as pd
 from prophase.errors import ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.cluster_variants import add_nodes, remove_nodes
+from prophase.sim.pairing import Pairing
 from prophase.sim.request_variants import Sizing, highest_of, whole_gpus, with_requests
 from prophase.sim.sweep.dry_run import unfit_jobs
 from prophase.sim.workload import Workload
@@ -48,8 +49,10 @@ class WhatIfQuestion:
         Requests that replace those of the trace; see ``with_requests``.
     sizings : mapping
         Name -> the same jobs with other requests and how they ask again after a kill.
+    pairing : Pairing, optional
+        Jobs that share GPUs in pairs, as ``pair_jobs`` chooses them.
     combine : bool
-        One more scenario with everything at once.
+        One more scenario with everything at once; pairs are not in it.
     """
 
     add: Sequence[str] = ()
@@ -60,13 +63,15 @@ class WhatIfQuestion:
     requests: pd.DataFrame | None = None
     requests_name: str = "requests"
     sizings: Mapping[str, Sizing] = field(default_factory=dict)
+    pairing: Pairing | None = None
     combine: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compare with the baseline."""
         lists = (self.add, self.remove, self.loads, self.policies, self.sizings)
-        return not any(lists) and self.sharing is None and self.requests is None
+        single = (self.sharing, self.requests, self.pairing)
+        return not any(lists) and all(one is None for one in single)
 
 
 def scenarios_of(
@@ -121,6 +126,11 @@ def scenarios_of(
         found.append(
             replace(start, name=f"sizing {name}", workload=sized, policy=_climbing(policy, one))
         )
+    if question.pairing is not None:
+        pairs = question.pairing
+        remarks += pairs.remarks
+        shared = {**policy, "share": pairs.sharing}
+        found.append(replace(start, name="pairs", workload=pairs.workload, policy=shared))
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from prophase.errors import ParameterError
 from prophase.short_form import ShortForm
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.backlog_blocks import backlog_blocks, why_too_few
+from prophase.sim.measures.idle_map import idle_map, idle_nodes
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.simulation import simulate
 from prophase.sim.why.cause_shares import class_rows, share_rows
@@ -47,6 +49,11 @@ class Why(ShortForm):
     stranded: list[dict[str, Any]]
     notes: list[str]
     clock: str
+
+    @cached_property
+    def idle_map(self) -> pd.DataFrame:
+        """GPUs that nobody holds and that are held but idle, by node and hour of the day."""
+        return idle_map(self.split.schedule, self.clock)
 
     @property
     def jobs(self) -> pd.DataFrame:
@@ -187,6 +194,7 @@ class Why(ShortForm):
             "idle": self.idle,
             "idle_hours": self.idle_hours,
             "stranded": self.stranded,
+            "idle_nodes": idle_nodes(self.idle_map),
             "notes": self.notes,
         }
 

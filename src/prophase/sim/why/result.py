@@ -7,12 +7,14 @@ from typing import Any
 
 from prophase import units
 from prophase.plain import finite
+from prophase.plural import listed
 from prophase.result import Block, Bullets, Fact, Result, Row, Section, Table, Text
+from prophase.sim.measures.idle_map import idle_nodes
 from prophase.sim.why.causes import LABELS, WORDS
 from prophase.sim.why.explanation import Why
 
-#: classes in a terminal
-_PRINTED = 20
+#: classes in a terminal, and nodes whose jobs hold idle GPUs
+_PRINTED, _IDLE_NODES = 20, 10
 
 
 def why_result(why: Why, **values: Any) -> Result:
@@ -65,7 +67,17 @@ def _tables(why: Why) -> list[Table]:
         Table("held_up_for", _used(why.held_up_for), "What the jobs in the way lacked themselves"),
         Table("idle", _used(why.idle), "Idle GPUs until the last submission"),
         Table("stranded", _used(why.stranded), "GPUs stranded beside too little CPU or memory"),
+        Table("idle_nodes", _idle_nodes(why), "Nodes with the most GPUs that jobs held idle"),
     ]
+
+
+def _idle_nodes(why: Why) -> list[Row]:
+    """Return the nodes whose jobs hold most idle GPUs; none where nobody knows the use."""
+    rows = idle_nodes(why.idle_map)
+    if not any(row["allocated_idle_gpu_h"] for row in rows):
+        return []
+    hidden = ("unallocated_gpu_h", "unknown_use_gpu_h", "owned_gpu_h")
+    return [{name: row[name] for name in row if name not in hidden} for row in rows[:_IDLE_NODES]]
 
 
 def _used(rows: Sequence[Row]) -> list[Row]:
@@ -88,6 +100,11 @@ def _cause_notes(why: Why) -> list[str]:
         said.append(
             "takes: a setting costs nothing; ideal is what no cure of that cause can exceed. "
             "Savings do not add up: causes act together."
+        )
+    if worse := [one["change"] for one in why.removals() if (one["saves_pct"] or 0) < 0]:
+        said.append(
+            f"{_capital(listed(worse)).rstrip('.')}: saves nothing here. Others start sooner and "
+            "are in the way of jobs that then wait longer."
         )
     said += [
         "Shares add up to 100 %; at_root_pct counts who is held up by the queue for what the job "
@@ -136,6 +153,8 @@ def _sections(why: Why) -> list[Section]:
         Table("stranded", why.stranded),
     ]
     idle = [Table("idle", why.idle, "Until the last submission")] if why.idle else []
+    if held_idle := _idle_nodes(why):
+        idle.append(Table("idle_nodes", held_idle, "Nodes with the most GPUs that jobs held idle"))
     return [
         Section("removals", "What would help", helps if why.effects else []),
         Section("causes", "Shares explain it", causes),

@@ -45,6 +45,8 @@ class Arrivals:
     basis: str
     count: int
     missing: int
+    #: rows that one job submitted together with another: roles of a job, tasks of an array
+    together: int
     per_hour: float
     over_time: OverTime
     #: mean arrivals per hour at each hour of the day (24) and on each day of the week (7);
@@ -65,8 +67,7 @@ def describe_arrivals(jobs: pd.DataFrame, clock: str) -> Arrivals | NotComputabl
     basis = next((c for c in ("submit_s", "start_s") if has_values(jobs, c)), None)
     if basis is None:
         return NotComputable("no submit times")
-    values = numbers(jobs, basis)
-    times = np.sort(values[~np.isnan(values)])
+    times, missing, together = arrival_times(jobs, basis)
     if times.size < 2 or times[0] == times[-1]:
         return NotComputable(
             "only one job has a submit time" if times.size < 2 else "all jobs arrive at once"
@@ -77,7 +78,8 @@ def describe_arrivals(jobs: pd.DataFrame, clock: str) -> Arrivals | NotComputabl
     return Arrivals(
         basis=basis,
         count=int(times.size),
-        missing=int(values.size - times.size),
+        missing=missing,
+        together=together,
         per_hour=(times.size - 1) / (last - first) * HOUR_S,
         over_time=_over_time(times),
         by_hour=by_hour,
@@ -88,6 +90,27 @@ def describe_arrivals(jobs: pd.DataFrame, clock: str) -> Arrivals | NotComputabl
         gap_correlation=_lag_correlation(gaps),
         simultaneous_share=float((gaps == 0).mean()),
     )
+
+
+def arrival_times(jobs: pd.DataFrame, basis: str = "submit_s") -> tuple[Floats, int, int]:
+    """Return when jobs arrived, in order; how many rows tell no time, and how many came together.
+
+    Rows of one ``parent_id`` at one instant are one arrival: a job with several roles, an array.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"submit_s": [5.0, 5.0, 5.0, 9.0], "parent_id": ["a", "a", None, "a"]})
+    >>> arrival_times(jobs)
+    (array([5., 5., 9.]), 0, 1)
+    """
+    values = numbers(jobs, basis)
+    known = ~np.isnan(values)
+    times, first = values[known], np.ones(int(known.sum()), np.bool_)
+    if has_values(jobs, "parent_id"):
+        parents = pd.factorize(jobs["parent_id"])[0][known]
+        rows = pd.DataFrame({"parent": parents, "time": times})
+        first = ~(rows.duplicated().to_numpy() & (parents >= 0))
+    return np.sort(times[first]), int((~known).sum()), int((~first).sum())
 
 
 def _over_time(times: Floats) -> OverTime:

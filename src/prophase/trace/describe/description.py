@@ -12,7 +12,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result.csv_form import flat_rows
 from prophase.short_form import ShortForm
-from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
+from prophase.trace.describe.arrivals import Arrivals, arrival_times, describe_arrivals
 from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers
 from prophase.trace.describe.distribution import (
     Distribution,
@@ -187,7 +187,7 @@ _JOB_PARTS = (
 def _arrival_laws(jobs: pd.DataFrame, clock: str, seed: int) -> ArrivalLaws | NotComputable:
     if not has_values(jobs, "submit_s"):
         return NotComputable("no submit times")
-    return fit_arrivals(numbers(jobs, "submit_s"), clock=clock, random_state=seed)
+    return fit_arrivals(arrival_times(jobs)[0], clock=clock, random_state=seed)
 
 
 def _service_laws(jobs: pd.DataFrame, sample: int, seed: int) -> ServiceLaws | NotComputable:

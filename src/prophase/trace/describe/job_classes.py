@@ -19,8 +19,9 @@ from prophase.trace.describe.column_arrays import (
     numbers,
 )
 from prophase.trace.describe.distribution import Curve, Distribution, curve_of, distribution_of
+from prophase.trace.describe.frameworks import frameworks_of
 from prophase.trace.describe.job_counts import instances_of, total_of
-from prophase.trace.describe.trace_clock import hour_of_week
+from prophase.trace.describe.trace_clock import hour_of_week, knows_weekdays
 
 #: kinds of work beyond the most frequent ones are taken together
 MOST_WORKLOADS = 8
@@ -44,6 +45,8 @@ class JobClassSummary:
     wait: Distribution
     #: share of the class's jobs submitted in each hour of the day; empty without submit times
     by_hour: tuple[float, ...]
+    #: the same on each day of the week; empty where the clock knows no weekdays
+    by_weekday: tuple[float, ...]
 
     @property
     def name(self) -> str:
@@ -59,6 +62,8 @@ class Classes:
     #: which of length, gpus and workload the trace has
     by: tuple[str, ...]
     classes: tuple[JobClassSummary, ...]
+    #: by the framework that names, tasks or images of jobs tell, largest first; may be empty
+    frameworks: tuple[JobClassSummary, ...]
     duration_by_gpus: dict[str, Curve]
     duration_by_workload: dict[str, Curve]
     wait_by_class: dict[str, Curve]
@@ -91,32 +96,27 @@ def describe_classes(
     kind, kinds = _workloads(jobs)
     lengths = LENGTHS if "length" in by else ("",) * 3
     levels = GPU_LEVELS if "gpus" in by else ("",) * 4
-    gpu_time_s = gpus * duration
-    hours = _hours(jobs, clock)
+    of_jobs = _Measured(duration, wait, gpus * duration, *_times(jobs, clock))
     code = (length * len(levels) + level) * len(kinds) + kind
     both = [", ".join(filter(None, pair)) or "all jobs" for pair in product(lengths, levels)]
     found = []
     for group, rows in _rows_by_code(code):
         rest, which_kind = divmod(group, len(kinds))
         which_length, which_level = divmod(rest, len(levels))
-        found.append(
-            JobClassSummary(
-                length=lengths[which_length],
-                gpus=levels[which_level],
-                workload=kinds[which_kind],
-                jobs=int(rows.size),
-                share=rows.size / max(len(jobs), 1),
-                gpu_hours=total_of(gpu_time_s[rows]) / 3600,
-                duration=distribution_of(duration[rows]),
-                wait=distribution_of(wait[rows]),
-                by_hour=_profile(hours[rows]) if hours is not None else (),
-            )
-        )
+        named = (lengths[which_length], levels[which_level], kinds[which_kind])
+        found.append(of_jobs.summary(rows, *named))
+    framework, frameworks = frameworks_of(jobs)
+    told = [
+        of_jobs.summary(rows, "", "", frameworks[group])
+        for group, rows in _rows_by_code(framework)
+        if group >= 0
+    ]
     return Classes(
         short_below_s=short_below_s,
         low_gpus=low_gpus,
         by=by,
         classes=tuple(sorted(found, key=lambda c: -c.jobs)),
+        frameworks=tuple(sorted(told, key=lambda c: -c.jobs)),
         duration_by_gpus=_curves(duration, level, levels) if "gpus" in by else {},
         duration_by_workload=_curves(duration, kind, kinds) if "workload" in by else {},
         wait_by_class=_curves(wait, length * len(levels) + level, both),
@@ -146,19 +146,48 @@ def _rows_by_code(code: Ints) -> list[tuple[int, Ints]]:
     return list(zip(present.tolist(), pieces, strict=True))
 
 
-def _hours(jobs: pd.DataFrame, clock: str) -> Ints | None:
+@dataclass(frozen=True)
+class _Measured:
+    """What is known of each job, to be summed up by class."""
+
+    duration_s: Floats
+    wait_s: Floats
+    gpu_time_s: Floats
+    #: -1 where the submission is not known; None: of no job
+    hour: Ints | None
+    weekday: Ints | None
+
+    def summary(self, rows: Ints, length: str, gpus: str, workload: str) -> JobClassSummary:
+        return JobClassSummary(
+            length=length,
+            gpus=gpus,
+            workload=workload,
+            jobs=int(rows.size),
+            share=rows.size / max(len(self.duration_s), 1),
+            gpu_hours=total_of(self.gpu_time_s[rows]) / 3600,
+            duration=distribution_of(self.duration_s[rows]),
+            wait=distribution_of(self.wait_s[rows]),
+            by_hour=_profile(self.hour, rows, 24),
+            by_weekday=_profile(self.weekday, rows, 7),
+        )
+
+
+def _times(jobs: pd.DataFrame, clock: str) -> tuple[Ints | None, Ints | None]:
+    """Return each job's hour of the day and day of the week."""
     if not has_values(jobs, "submit_s"):
-        return None
+        return None, None
     times = numbers(jobs, "submit_s")
-    hours = hour_of_week(np.nan_to_num(times), clock) % 24
-    return np.where(np.isnan(times), -1, hours)
+    of_week = hour_of_week(np.nan_to_num(times), clock)
+    hour = np.where(np.isnan(times), -1, of_week % 24)
+    return hour, np.where(np.isnan(times), -1, of_week // 24) if knows_weekdays(clock) else None
 
 
-def _profile(hours: Ints) -> tuple[float, ...]:
-    known = hours[hours >= 0]
+def _profile(values: Ints | None, rows: Ints, size: int) -> tuple[float, ...]:
+    known = values[rows] if values is not None else np.empty(0, np.int64)
+    known = known[known >= 0]
     if not known.size:
         return ()
-    return tuple((np.bincount(known, minlength=24) / known.size).tolist())
+    return tuple((np.bincount(known, minlength=size) / known.size).tolist())
 
 
 def _curves(values: Floats, code: Ints, names: Sequence[str]) -> dict[str, Curve]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from prophase import units
 from prophase.plural import counted
-from prophase.result import Block, Bullets, Table
+from prophase.result import Block, Bullets, Row, Table
 from prophase.trace.describe.arrivals import Arrivals
 from prophase.trace.describe.distribution import DurationSummary, Waits
-from prophase.trace.describe.job_classes import Classes
+from prophase.trace.describe.job_classes import Classes, JobClassSummary
 from prophase.trace.describe.recurrence import Recurrence
 from prophase.trace.describe.sections import percent
 from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
@@ -35,6 +35,11 @@ def arrival_blocks(arrivals: Arrivals) -> list[Block]:
             else "."
         )
     )
+    if arrivals.together:
+        said.append(
+            f"{counted(arrivals.together, 'more row')} came with another of the same job "
+            "(parent_id) and count with it."
+        )
     said += _rhythm(arrivals)
     said.append(
         f"Gaps between arrivals: median {units.duration(arrivals.gaps.at('p50'))}, mean "
@@ -177,7 +182,34 @@ def class_blocks(classes: Classes) -> list[Block]:
             f"{by_time.name} takes most GPU time: {units.percent(by_time.gpu_hours / total)} of it "
             f"with {units.percent(by_time.share)} of the jobs."
         )
-    return [Bullets(said), Table("classes", rows, "Job classes")]
+    return [Bullets(said), Table("classes", rows, "Job classes"), *_more_of_classes(classes)]
+
+
+def _more_of_classes(classes: Classes) -> list[Block]:
+    """Show run times as a distribution and the week of each class, and of each framework."""
+    found: list[Block] = []
+    for name, kinds, caption in (
+        ("class_curves", classes.classes[:MOST_CLASSES], "class"),
+        ("frameworks", classes.frameworks, "framework"),
+    ):
+        rows = [_curve_row(kind, caption) for kind in kinds if kind.duration.count]
+        if rows:
+            words = f"Run times by {caption}, and when its jobs come, in % of them"
+            found.append(Table(name, rows, words))
+    return found
+
+
+def _curve_row(kind: JobClassSummary, caption: str) -> Row:
+    shares = ("p10", "p25", "p50", "p75", "p90", "p99")
+    return {
+        caption: kind.name,
+        "jobs": kind.jobs,
+        **{f"run_{share}": units.duration(kind.duration.at(share)) for share in shares},
+        **{
+            f"{day}_pct": percent(share)
+            for day, share in zip(WEEKDAYS, kind.by_weekday, strict=False)
+        },
+    }
 
 
 def recurrence_blocks(recurrence: Recurrence) -> list[Block]:
