@@ -14,7 +14,8 @@ import itertools
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, TypeVar
@@ -37,6 +38,11 @@ ACTIONS = (
     "tick", "tick", "jump", "reset", "free", "register", "lose answer", "lose question",
 )  # fmt: skip
 Step = tuple[int, int, int]
+#: where every run stands, and who holds it
+_TABLES = select(
+    RUNS.c.id, RUNS.c.state, CLAIMS.c.token, CLAIMS.c.worker, CLAIMS.c.leased_until_s
+).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)
+_EMPTIED = (TASK_ROWS, HISTORY, CLAIMS, WORKERS, VERSIONS, RUNS)
 
 
 class LossyDatabase(Database):
@@ -96,6 +102,10 @@ class Simulation:
         self.database = LossyDatabase("sqlite://", patience_s=1.0)
         self.database.migrate()
         self.store = ClockedStore(self.database)
+        # looking on takes no part in what is tried, so it need not be built anew at every step
+        dialect = self.database.engine.dialect
+        self._tables = str(_TABLES.compile(dialect=dialect))
+        self._deletions = [str(delete(table).compile(dialect=dialect)) for table in _EMPTIED]
 
     def run(self, steps: Sequence[Step]) -> int:
         """Carry a schedule out from an empty table; return how many steps did something."""
@@ -118,9 +128,19 @@ class Simulation:
 
     def _empty(self) -> None:
         self.database.losing = ""
-        with self.database.engine.begin() as connection:
-            for table in (TASK_ROWS, HISTORY, CLAIMS, WORKERS, VERSIONS, RUNS):
-                connection.execute(delete(table))
+        with self._driver() as connection:
+            for deletion in self._deletions:
+                connection.execute(deletion)
+            connection.commit()
+
+    @contextmanager
+    def _driver(self) -> Iterator[Any]:
+        """The connection below SQLAlchemy, which the store uses too: the database is in memory."""
+        lent = self.database.engine.raw_connection()
+        try:
+            yield lent.driver_connection
+        finally:
+            lent.close()
 
     # what may happen
 
@@ -285,14 +305,10 @@ class Simulation:
 
     def _compare(self) -> None:
         """The tables say what the model says, run by run."""
-        asked = select(
-            RUNS.c.id, RUNS.c.state, CLAIMS.c.token, CLAIMS.c.worker, CLAIMS.c.leased_until_s
-        ).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)
-        with self.database.engine.connect() as connection:
-            rows = connection.execute(asked).all()
-        found = {row.id: (row.state, row.token, row.worker, row.leased_until_s) for row in rows}
+        with self._driver() as connection:
+            found = {run: rest for run, *rest in connection.execute(self._tables)}
         expected = {
-            run: (int(one.state), one.token, one.worker, one.until_s)
+            run: [int(one.state), one.token, one.worker, one.until_s]
             for run, one in self.model.items()
         }
         self._expect(found, expected, "the tables")
