@@ -28,6 +28,9 @@ class GpuGrant:
     words: str
     #: part of the GPU's memory that comes with it
     memory: float = 1.0
+    #: what to ask for: Slurm's ``--gres``, Kubernetes' resource; empty where there is no such thing
+    slurm: str = ""
+    kubernetes: str = ""
 
 
 WHOLE = GpuGrant(1.0, "a whole GPU (any system)")
@@ -50,6 +53,8 @@ def gpu_grants(nodes: pd.DataFrame) -> list[GpuGrant]:
             share,
             f"MIG profile {name} (Kubernetes nvidia.com/mig-{name}, Slurm --gres=gpu:{name}:1)",
             mig_memory(name),
+            f"gpu:{name}:1",
+            f"nvidia.com/mig-{name}",
         )
         for name, share in mig_profiles_in(told)
     }
@@ -67,13 +72,14 @@ def _shares(kind: str, parts: int) -> list[GpuGrant]:
                 float(round(share, 4)),
                 f"{share:.0%} of a GPU by MPS (Slurm --gres=mps:{100 * share:.0f}; Kubernetes with "
                 "the device plug-in's MPS)",
+                slurm=f"mps:{100 * share:.0f}",
             )
             for share in steps
         ]
     if parts < 2:
         return []
     words = f"a time slice, 1 of {parts} jobs on a GPU (Kubernetes nvidia.com/gpu.shared)"
-    return [GpuGrant(1.0 / parts, words)]
+    return [GpuGrant(1.0 / parts, words, kubernetes="nvidia.com/gpu.shared")]
 
 
 def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGrant, ...]:
@@ -102,3 +108,8 @@ def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGran
 def smallest_part(share: float, parts: Sequence[GpuGrant]) -> GpuGrant:
     """Return the smallest part that is not below a share of one GPU, nor of its memory."""
     return next(one for one in parts if min(one.share, one.memory) >= share - 1e-9)
+
+
+def part_of(share: float, parts: Sequence[GpuGrant]) -> GpuGrant | None:
+    """Return the part that was recommended as this share; None if it is none of them."""
+    return next((one for one in parts if abs(one.share - share) < 1e-6), None)
