@@ -49,6 +49,8 @@ class SlurmRules(NamedTuple):
     rekey_s: Float = 300.0
     keys_move: Flag = False
     half_life_s: Float = 0.0
+    #: is a job charged for the time between the last evaluation and its end?
+    ends_count: Flag = True
     #: jobs that the main scheduler and a backfill pass look at; of one user and of one partition
     main_depth: Int = 100
     depth: Int = 500
