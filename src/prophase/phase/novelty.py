@@ -114,8 +114,8 @@ def _range(series: list[Floats]) -> tuple[Floats, Floats]:
     """Return the least and the largest value of each metric that is nothing new.
 
     Beyond what was seen there is as much room as one series went beyond all others, and as much as
-    the metric jumps from sample to sample: CPU may be a little higher than ever, memory may not. What
-    grows steadily in most series is known to grow, and may do so for as long as it was seen.
+    the metric jumps from sample to sample: CPU may be a little higher than ever, memory may not.
+    What grows steadily in most series is known to grow, and may do so for as long as it was seen.
     """
     lows = np.array([one.min(axis=0) for one in series])
     highs = np.array([one.max(axis=0) for one in series])
