@@ -114,4 +114,5 @@ class _Priced(Wish):
         best = cost.argmin(axis=1)
         room = np.asarray(_ROOMS)[best // len(_FLOORS)]
         floor = self.floors[best % len(_FLOORS)]
-        return np.maximum(self.base * room[self.state], floor[self.state])
+        found: Floats = np.maximum(self.base * room[self.state], floor[self.state])
+        return found
