@@ -42,8 +42,13 @@ class Familiar:
         return cKDTree(self.seen)
 
     def distances(self, values: Floats) -> Floats:
-        """Return how far each sample is from the nearest one that was seen."""
-        return np.asarray(self._tree.query(values)[0])
+        """Return how far each sample is from the nearest one that was seen.
+
+        A metric beyond all that was seen counts as at its end: how far it may go beyond is its own
+        question, see `low` and `high`.
+        """
+        inside = np.clip(values, self.seen.min(axis=0), self.seen.max(axis=0))
+        return np.asarray(self._tree.query(inside)[0])
 
     def is_new(self, values: Floats) -> NDArray[np.bool_]:
         """Say for each sample whether it is unlike all that were seen.
@@ -109,8 +114,8 @@ def _range(series: list[Floats]) -> tuple[Floats, Floats]:
     """Return the least and the largest value of each metric that is nothing new.
 
     Beyond what was seen there is as much room as one series went beyond all others, and as much as
-    the metric jumps from sample to sample: CPU may be a little higher than ever, memory may not. What
-    grows steadily in most series is known to grow, and may do so for as long as it was seen.
+    the metric jumps from sample to sample: CPU may be a little higher than ever, memory may not.
+    What grows steadily in most series is known to grow, and may do so for as long as it was seen.
     """
     lows = np.array([one.min(axis=0) for one in series])
     highs = np.array([one.max(axis=0) for one in series])
