@@ -148,19 +148,25 @@ def replay(
     """
     classes, now, rows = classes_of(pods), list(nodes), []
     frag = [fragmentation(node, classes) for node in now]
+    # nodes are rated for a pod when it first comes, and again when they have changed since
+    rated: dict[tuple[Pod, int], tuple[list[tuple[int, int]], int]] = {}
+    changed: list[int] = []
     for row in arrivals:
         pod = pods[row]
-        rated = {}
-        for number, node in enumerate(now):
-            if node.fits(pod):
-                rated[number] = rate(place, node, pod, classes)
-        chosen = max(rated, key=lambda number: (rated[number][0], -number)) if rated else -1
+        rates, seen = rated.get((pod, pod.memory), ([(-1, -1)] * len(now), -1))
+        for number in range(len(now)) if seen < 0 else set(changed[seen:]):
+            fits = now[number].fits(pod)
+            rates[number] = rate(place, now[number], pod, classes) if fits else (-1, -1)
+        rated[pod, pod.memory] = rates, len(changed)
+        chosen = max(range(len(now)), key=lambda number: (rates[number][0], -number))
+        chosen = chosen if rates[chosen][0] >= 0 else -1
         if chosen >= 0:
             gpus = [gpu for gpu, share in enumerate(now[chosen].shares) if share >= pod.milli]
             gpus = gpus[: pod.num]
             if pod.num == 1 and pod.milli < 1000:
-                gpus = [rated[chosen][1]]
+                gpus = [rates[chosen][1]]
             now[chosen] = now[chosen].without(pod, gpus)
             frag[chosen] = fragmentation(now[chosen], classes)
+            changed.append(chosen)
         rows.append({"node": chosen, "fragmented": sum(frag)})
     return rows

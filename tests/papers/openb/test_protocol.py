@@ -122,14 +122,54 @@ def node_list() -> pd.DataFrame:
 def test_any_pod_list_is_placed_as_in_the_slow_twin(place: str, seed: int):
     pods, nodes, rng = pod_list(seed), node_list(), np.random.default_rng(seed)
     arrivals, rank = rng.integers(0, len(pods), 160), rng.permutation(len(nodes))
+    assert_as_in_the_twin(pods, nodes, arrivals, rank, place)
+
+
+def varied(pods: pd.DataFrame, kind: str, rng: np.random.Generator) -> pd.DataFrame:
+    """Draw a list from the published one with more pods of a kind than it has."""
+    gpus, milli = pods["attr_num_gpu"], pods["attr_gpu_milli"]
+    more = {
+        "shared": pods[(gpus == 1) & (milli < 1000)],
+        "several": pods[gpus > 1],
+        "no GPU": pods[gpus == 0],
+        "typed": pods,
+    }[kind]
+    parts = [pods.sample(800, random_state=rng), more.sample(160, replace=True, random_state=rng)]
+    drawn = pd.concat(parts, ignore_index=True).drop(columns="attr_row")
+    specs = pd.Series("", drawn.index)
+    if kind == "typed":
+        some = rng.choice(["", "", "T4", "G2|T4", "T4|G2", "P100|V100M16|V100M16"], len(drawn))
+        specs = specs.where(drawn["attr_num_gpu"] == 0, some)
+    columns = "request_cpu_cores request_memory_gib attr_num_gpu attr_gpu_milli".split()
+    return drawn[columns].assign(attr_gpu_spec=specs, gpu_type=specs)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("kind", ["shared", "several", "no GPU", "typed"])
+def test_variations_of_the_published_list_fill_the_whole_cluster_as_in_the_slow_twin(openb, kind):
+    published, nodes, _, _ = openb
+    rng = np.random.default_rng(7)
+    pods = varied(published, kind, rng)
+    # every twelfth node, so that they are full before the twin has taken minutes
+    nodes = nodes.iloc[::12].reset_index(drop=True)
+    arrivals, rank = rng.permutation(len(pods)), rng.permutation(len(nodes))
+    assert_as_in_the_twin(pods, nodes, arrivals, rank, "fgd")
+
+
+def assert_as_in_the_twin(pods, nodes, arrivals, rank, place: str) -> None:
     result = simulate_openb(pods, nodes, arrivals=arrivals, node_rank=rank, place=place)
+    columns = (
+        "request_cpu_cores request_memory_gib attr_num_gpu attr_gpu_milli attr_gpu_spec".split()
+    )
     asked = [
         twin.Pod(round(1000 * cpu), int(milli), int(num), spec, round(1024 * memory))
-        for cpu, memory, num, milli, spec in pods.iloc[:, :5].itertuples(index=False)
+        for cpu, memory, num, milli, spec in pods[columns].itertuples(index=False)
     ]
     ranked = nodes.iloc[np.argsort(rank)]
     empty = [
-        twin.Node(n.gpu_type, round(1000 * n.cpu_cores), 256 * 1024, (1000,) * n.gpus)
+        twin.Node(
+            n.gpu_type, round(1000 * n.cpu_cores), round(1024 * n.memory_gib), (1000,) * int(n.gpus)
+        )
         for n in ranked.itertuples()
     ]
     rows = twin.replay(empty, asked, arrivals.tolist(), place)
