@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.json_types import JsonMapping
+from prophase.plural import counted
 from prophase.units.mig import mig_memory, mig_profiles_in
 
 _SHARED = re.compile(r"\b(time-?slice|mps)(?:[-_=:]?([0-9]+))?\b")
@@ -113,3 +115,26 @@ def smallest_part(share: float, parts: Sequence[GpuGrant]) -> GpuGrant:
 def part_of(share: float, parts: Sequence[GpuGrant]) -> GpuGrant | None:
     """Return the part that was recommended as this share; None if it is none of them."""
     return next((one for one in parts if abs(one.share - share) < 1e-6), None)
+
+
+#: below this a GPU is shared between jobs
+_WHOLE_GPU = 1.0
+
+
+def how_to_share(resource: str, rows: Sequence[JsonMapping]) -> list[str]:
+    """Say which systems can grant a part of a GPU, where that is recommended.
+
+    Examples
+    --------
+    >>> how_to_share("gpu", [{"now": 1.0, "advice": 1.0}])
+    []
+    """
+    parts = [one["advice"] for one in rows if one.get("advice") and one["advice"] < _WHOLE_GPU]
+    if resource != "gpu" or not parts:
+        return []
+    return [
+        f"{counted(len(parts), 'recommendation')} below one GPU ({min(parts):.2g} the smallest) "
+        "need a cluster that shares GPUs: any share by time slicing or NVIDIA MPS (KAI, HAMi, "
+        "Run:ai, Slurm's shards), sevenths by MIG (A100, H100 and later). Where nodes grant whole "
+        "GPUs only, put several such jobs on one GPU, or ask for one."
+    ]

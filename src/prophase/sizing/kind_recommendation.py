@@ -394,7 +394,8 @@ def _gated(
     """Say whether the task keeps its request, and why."""
     peaks, now, runs = past.peaks, past.now, len(past.peaks)
     growth = rise_to_come(peaks)
-    rising = f"; peaks are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
+    what = "peaks" if past.what.held else "run times"
+    rising = f"; {what} are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
     if runs < gate.fewest_runs and past.wider is None:
         version = " of this version of its code" if past.earlier else ""
         return True, f"keep: too few runs{version} ({runs}, {gate.fewest_runs} are needed)"

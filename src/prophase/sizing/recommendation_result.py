@@ -9,6 +9,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Fact, Result, Row, Table
 from prophase.result.short_names import short_names
+from prophase.sizing.gpu_grants import how_to_share
 from prophase.sizing.kind_recommendation import Recommendation, ResourceRecommendations, as_rows
 from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate
@@ -136,7 +137,8 @@ def _shown(row: Row, name: str) -> Row:
 
 
 def _notes(found: ResourceRecommendations, where: str) -> list[str]:
-    kept = sum(one.keep for one in found.tasks)
+    changed = [one for one in found.tasks if not one.keep]
+    kept = len(found.tasks) - len(changed)
     said = [
         f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
         f"{_saved_unit(found)}; oom_pct is the share killed {_where_killed(found)}in the "
@@ -145,6 +147,7 @@ def _notes(found: ResourceRecommendations, where: str) -> list[str]:
         f"{_saving_text(found)}; {kept:,} keep their request.",
     ]
     said.append(found.rule.sentence)
+    said += how_to_share(found.resource, [{"advice": one.ladder[0]} for one in changed])
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
     said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
