@@ -106,6 +106,9 @@ def real_kube(
 _TOGETHER = {
     "tests/integrations/slurm/": "slurm",
     "tests/tools/test_slurm_referee.py": "slurm",
+    "tests/contracts/test_every_collector.py": "slurm",
+    "tests/cli/queue/test_queue.py": "slurm",
+    "tests/cli/test_validate.py": "slurm",
     "tests/integrations/kubernetes/": "kubernetes",
     "tests/deploy/test_helm_install.py": "kubernetes",
     "tests/serve/submit/test_real_api_server.py": "kubernetes",
