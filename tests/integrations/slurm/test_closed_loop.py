@@ -1,4 +1,4 @@
-"""The whole loop on a real Slurm: collect, learn, resize, kill, cure, settle, digest."""
+"""The whole loop on a real Slurm: collect, learn, resize, kill, cure, settle, digest, eta."""
 
 from __future__ import annotations
 
@@ -170,6 +170,25 @@ def test_the_loop_closes(loop: Loop, tmp_path: Path) -> None:
     assert "1 attempt killed for memory; 1 of them were requeued with more and completed" in told
     assert "Recommendations saved" in told
     assert "bio" in prophase("digest", workspace, "--accounts", "--format", "markdown")
+    _forecast_before_it_starts(loop)
+
+
+def _forecast_before_it_starts(loop: Loop) -> None:
+    """A job waits behind one that holds all nodes: when it starts is said before it does."""
+    slurm, whole = loop.slurm, ("-N4", "--exclusive", "-t10")
+    ahead = slurm.sbatch(*whole, "-J", "align", wrap="sleep 600", user="ann")
+    pending = slurm.sbatch(*whole, "-J", "plot", wrap="true", user="bob")
+    until = time.monotonic() + 60
+    while loop.shown(ahead)["JobState"] != "RUNNING" and time.monotonic() < until:
+        time.sleep(0.2)
+    words = ("queue", "eta", pending, "--history", loop.workspace, "--format", "json")
+    found = json.loads(prophase(*words))
+    assert loop.shown(pending)["JobState"] == "PENDING"
+    assert found["running"] == 1
+    low, middle, high = (found[name] for name in ("p10_s", "p50_s", "p90_s"))
+    assert 0 <= low <= middle <= high <= 660, found
+    slurm.run("scancel", ahead)
+    assert slurm.wait(pending)[pending] == "COMPLETED"
 
 
 def test_every_door_says_the_same_of_a_script(loop: Loop) -> None:
