@@ -114,10 +114,8 @@ class KueueSnapshot:
             The instant; without it the latest that an object tells.
         """
         flavors = {str(one["metadata"]["name"]): one for one in held.get("resourceflavors", ())}
-        queues = {}
-        for one in held["clusterqueues"]:
-            queue = ClusterQueue.of(one)
-            queues[queue.name] = queue
+        found = [ClusterQueue.of(one) for one in held["clusterqueues"]]
+        queues = {one.name: one for one in found}
         local = {
             (str(one["metadata"]["namespace"]), str(one["metadata"]["name"])): one
             for one in held["localqueues"]
