@@ -13,7 +13,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.sim.forecast.live_twin import LiveTwin
 from prophase.sim.kueue.admission import AdmissionRun, QueuedWork, assigned
 from prophase.sim.kueue.quotas import Cell, ClusterQueue
-from prophase.sim.kueue.snapshot import KueueSnapshot
+from prophase.sim.kueue.snapshot import TOO_MUCH, KueueSnapshot
 from prophase.sim.signatures import Floats
 
 #: run time of a Workload of which nothing is known
@@ -132,7 +132,9 @@ class KueueTwin(LiveTwin):
         queue = self.snapshot.queues[work.queue]
         if assigned(tree, queue, work) is not None:
             return "its quota is free: it waits for its turn"
-        wanted = assigned(tree, queue, work, empty=True) or {}
+        wanted = assigned(tree, queue, work, empty=True)
+        if not wanted:
+            return TOO_MUCH
         return "; ".join(
             f"{_amount(cell, amount)} of {cell[1]} in {cell[0]} asked, "
             f"{_amount(cell, max(tree.free(queue.name, cell), 0.0))} free"
