@@ -2,11 +2,15 @@
 
 Random ClusterQueues with cohorts, limits of borrowing and lending, strict and passing queues and
 two flavors; Workloads of random size and priority. In every step one Workload that holds quota
-ends: the twin says beforehand who is admitted next, and the real controller decides. Nothing is
-stopped for others here: that needs Jobs that give way.
+ends: the twin says beforehand who is admitted next, and the real controller decides. The first
+step is the admission of all that wait when the controller starts. Nothing is stopped for others
+here: that needs Jobs that give way.
 
     go get -tool sigs.k8s.io/kueue/cmd/kueue@v0.16.1 && go build sigs.k8s.io/kueue/cmd/kueue
     python benchmarks/quality/real_kueue.py kueue ~/go/pkg/mod/sigs.k8s.io/kueue@v0.16.1
+
+Kueue's controller reads the certificate of its metrics, any one, from
+``/etc/kueue/metrics/certs/tls.crt`` and ``tls.key``.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,11 +114,13 @@ def settled(folder: Path, client: Any) -> KueueSnapshot:
         time.sleep(0.5)
 
 
-def foretold(shot: KueueSnapshot, ends: str) -> set[str]:
-    """Return who is admitted when one Workload ends, and nobody else ever does."""
+def foretold(shot: KueueSnapshot, ends: str = "") -> set[str]:
+    """Return who is admitted when one Workload ends, or of all when none holds quota yet."""
     twin = KueueTwin(shot)
     left = np.where(twin.jobs["job_id"] == ends, 1.0, NEVER_S)
     works = twin.works()
+    if not ends:
+        works = [replace(one, holds=None, elapsed_s=0.0) for one in works]
     order = np.lexsort(([one.created_s for one in works], [-one.priority for one in works]))
     rank = np.empty(len(works))
     rank[order] = np.arange(len(works))
@@ -141,6 +148,12 @@ def campaign(program: Path, module: Path, seed: int, steps: int) -> tuple[int, i
         right = made = done = 0
         try:
             shot = settled(folder / "now", client)
+            first, told = admitted(shot), foretold(shot)
+            right, made, done = int(first == told), len(first), 1
+            if first != told:
+                print(
+                    f"seed {seed}, first: real {sorted(first - told)}, twin {sorted(told - first)}"
+                )
             while done < steps and admitted(shot) and len(shot.waiting):
                 ends = str(rng.choice(sorted(admitted(shot))))
                 told = foretold(shot, ends)
@@ -151,7 +164,7 @@ def campaign(program: Path, module: Path, seed: int, steps: int) -> tuple[int, i
                 if new != told:
                     print(f"seed {seed}, {ends} ends: real {sorted(new)}, twin {sorted(told)}")
                 shot = later
-            if not done:
+            if not made:
                 print((folder / "kueue.log").read_text()[-3000:])
         finally:
             client.close()
@@ -206,6 +219,8 @@ def main() -> None:
         for seed in range(given.seeds)
     ]
     steps, right, made = (sum(column) for column in zip(*found, strict=True))
+    if not made:
+        sys.exit("nothing was admitted: see the controller's log above")
     record(
         Measurement(
             "steps in which the twin names whom the real Kueue admits next",

@@ -64,7 +64,7 @@ def of(kind: str, document: dict[str, Any], namespace: str) -> dict[str, Any]:
 
 def asked(kube: KubernetesReferee, *words: str, user: str = "admin") -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "prophase", "queue", *words],
+        [sys.executable, "-c", "from prophase.cli.main import run; run()", "queue", *words],
         capture_output=True, text=True, check=False,
         env={**os.environ, "KUBECONFIG": str(kube.kubeconfig_of(user))},
     )  # fmt: skip

@@ -57,6 +57,15 @@ def test_a_strict_queue_waits_for_its_first() -> None:
     assert starts(found, a=100, b=50, c=10) == {"b": 100, "c": 100}
 
 
+def test_what_can_never_be_admitted_holds_up_a_strict_queue() -> None:
+    works = [workload("huge", "q", 80, created=-9), workload("small", "q", 1, created=-8)]
+    found = twin([cluster_queue("q", 8, queueingStrategy="StrictFIFO")], works)
+    assert np.isnan(list(starts(found, huge=9, small=9).values())).all()
+    assert found.why("small")[0]["remark"] == "its quota is free: it waits for its turn"
+    assert "could ever hold" in str(found.why("huge")[0]["remark"])
+    assert "hold up others" in found.snapshot.notes[0]
+
+
 def test_priority_comes_before_age() -> None:
     works = [
         workload("a", "q", 8, created=-90, began=-60, cluster="q"),

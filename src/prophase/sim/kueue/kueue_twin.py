@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.sim.forecast.live_twin import LiveTwin
 from prophase.sim.kueue.admission import AdmissionRun, QueuedWork, assigned
 from prophase.sim.kueue.quotas import Cell, ClusterQueue
-from prophase.sim.kueue.snapshot import KueueSnapshot
+from prophase.sim.kueue.snapshot import TOO_MUCH, KueueSnapshot
 from prophase.sim.signatures import Floats
 
 #: run time of a Workload of which nothing is known
@@ -68,13 +67,9 @@ class KueueTwin(LiveTwin):
         left = np.array(left_s, np.float64)
         if alone:
             left[: self.running] = np.minimum(left[: self.running], 1.0)
-        order = np.lexsort(
-            (
-                [one.created_s for one in works],
-                [-one.priority for one in works],
-                (ids != first).to_numpy() if first is not None else np.zeros(len(works)),
-            )
-        )
+        later = (ids != first).to_numpy() if first is not None else np.zeros(len(works))
+        age = np.array([one.created_s for one in works])
+        order = np.lexsort((age, -np.array([one.priority for one in works]), later))
         rank = np.empty(len(works))
         rank[order] = np.arange(len(works))
         if first is not None:
@@ -125,7 +120,8 @@ class KueueTwin(LiveTwin):
             return self.left_s[:, 0]
         except InputError:
             limit = self.jobs["time_limit_s"].fillna(_UNKNOWN_S).to_numpy(np.float64)
-            return np.maximum(limit - self.jobs["elapsed_s"].to_numpy(np.float64), 1.0)
+            left: Floats = np.maximum(limit - self.jobs["elapsed_s"].to_numpy(np.float64), 1.0)
+            return left
 
     def _short_of(self, key: str) -> str:
         """Say which quota is short for a Workload now."""
@@ -136,7 +132,9 @@ class KueueTwin(LiveTwin):
         queue = self.snapshot.queues[work.queue]
         if assigned(tree, queue, work) is not None:
             return "its quota is free: it waits for its turn"
-        wanted = assigned(tree, queue, work, empty=True) or {}
+        wanted = assigned(tree, queue, work, empty=True)
+        if not wanted:
+            return TOO_MUCH
         return "; ".join(
             f"{_amount(cell, amount)} of {cell[1]} in {cell[0]} asked, "
             f"{_amount(cell, max(tree.free(queue.name, cell), 0.0))} free"
@@ -152,9 +150,7 @@ def _amount(cell: Cell, amount: float) -> str:
 def _other_rules(queue: ClusterQueue) -> list[tuple[str, ClusterQueue, str]]:
     """Return what could be set otherwise in a queue."""
     found: list[tuple[str, ClusterQueue, str]] = []
-    free: dict[str, Any] = {
-        cell: replace(quota, borrow=np.inf) for cell, quota in queue.quotas.items()
-    }
+    free = {cell: replace(quota, borrow=np.inf) for cell, quota in queue.quotas.items()}
     if queue.cohort and any(quota.borrow < np.inf for quota in queue.quotas.values()):
         found.append(
             (

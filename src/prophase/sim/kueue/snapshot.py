@@ -27,6 +27,8 @@ from prophase.sim.kueue.quotas import Cell, ClusterQueue, QuotaTree
 KINDS = ("workloads", "clusterqueues", "localqueues", "resourceflavors", "cohorts")
 #: without these there is no queue
 _NEEDED = ("workloads", "clusterqueues", "localqueues")
+#: why some Workloads are never admitted
+TOO_MUCH = "asks for more than its queue could ever hold"
 _GIB = 2.0**30
 _COLUMNS = (
     "job_id", "name", "user", "group", "queue", "submit_s", "start_s", "end_s", "duration_s",
@@ -114,10 +116,8 @@ class KueueSnapshot:
             The instant; without it the latest that an object tells.
         """
         flavors = {str(one["metadata"]["name"]): one for one in held.get("resourceflavors", ())}
-        queues = {}
-        for one in held["clusterqueues"]:
-            queue = ClusterQueue.of(one)
-            queues[queue.name] = queue
+        found = [ClusterQueue.of(one) for one in held["clusterqueues"]]
+        queues = {one.name: one for one in found}
         local = {
             (str(one["metadata"]["namespace"]), str(one["metadata"]["name"])): one
             for one in held["localqueues"]
@@ -127,6 +127,7 @@ class KueueSnapshot:
         rows, ended = [], []
         works: dict[str, QueuedWork] = {}
         left_out: dict[str, int] = {}
+        blocking = 0
         for one in held["workloads"]:
             told = _Told(one)
             if told.ended_s is not None:
@@ -137,7 +138,9 @@ class KueueSnapshot:
             if not why:
                 work = _work(told, queues[queue], flavors, now_s)
                 never = work.holds is None and not assigned(tree, queues[queue], work, empty=True)
-                why = "asks for more than its queue could ever hold" if never else ""
+                # in a strict queue it stays, and holds up those behind it
+                blocking += never and queues[queue].strict
+                why = TOO_MUCH if never and not queues[queue].strict else ""
             if why:
                 left_out[why] = left_out.get(why, 0) + 1
                 continue
@@ -149,6 +152,10 @@ class KueueSnapshot:
         notes = [
             f"{len(checks):,} ClusterQueues have admission checks, which are not followed."
         ] * bool(checks)
+        if blocking:
+            notes.append(
+                f"{blocking:,} Workloads of StrictFIFO queues hold up others: each {TOO_MUCH}."
+            )
         return cls(
             now_s,
             pd.DataFrame(rows, columns=list(_COLUMNS)),
