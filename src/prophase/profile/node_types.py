@@ -157,22 +157,28 @@ def _filtered(
 ) -> list[JsonObject]:
     """Return the rows with types last that are not known to hold the job; they get no rank."""
     types = history[named].astype("string")
-    asked = [
-        name for name in REQUESTS if name in history and isinstance(job.get(name), int | float)
-    ]
-    most = history[asked].groupby(types).max() if asked else pd.DataFrame()
-    kept, out = [], []
+    asked = {name: float(job[name]) for name in REQUESTS
+             if name in history and isinstance(job.get(name), int | float)}  # fmt: skip
+    most = {name: _largest(history, name, types) for name in asked}
+    kept: list[JsonObject] = []
+    out: list[JsonObject] = []
     for row in rows:
         short = [
-            f"{name} {job[name]:g}, at most {most.at[row['node_type'], name]:g} ran there"
-            for name in asked
-            if job[name] > most.at[row["node_type"], name]
+            f"{name} {wanted:g}, at most {most[name][row['node_type']]:g} ran there"
+            for name, wanted in asked.items()
+            if wanted > most[name][row["node_type"]]
         ]
         if short:
             row |= {"rank": None, "score": None, "reason": f"not known to fit: {', '.join(short)}"}
         (out if short else kept).append(row)
     _give_ranks(ranked := [row for row in kept if row["enough"]])
     return [*ranked, *(row for row in kept if not row["enough"]), *out]
+
+
+def _largest(history: pd.DataFrame, name: str, types: pd.Series[str]) -> dict[str, float]:
+    """Return the largest number of a column per node type."""
+    largest = history[name].astype(float).groupby(types).max()
+    return {str(kind): float(value) for kind, value in largest.items()}
 
 
 def node_type_column(jobs: pd.DataFrame, column: str | None = None) -> str:

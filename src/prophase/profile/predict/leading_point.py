@@ -5,7 +5,9 @@ alike; where they were not, it is one of many outcomes, and the best point of th
 the *trusted* number. Another number is told in its place where it has proved better: where the
 gain over the earlier jobs of the same stratum is larger than chance allows, and no single measure
 (within a factor of two, within 20 %, squared error) got worse. Of a job that is like none before,
-the distribution may be that of another world: there the back-off median itself is trusted.
+the distribution may be that of another world: there the back-off median itself is trusted. So it is
+where no earlier part of the history could be judged, since no job had ended before the others came:
+nothing has shown what the distribution is worth.
 """
 
 from __future__ import annotations
@@ -118,9 +120,10 @@ class LeadingPoint:
     [1, 0]
     """
 
-    def __init__(self) -> None:
-        self._races = {kind: _Race(anchor) for kind, anchor in _ANCHORS.items()}
-        self._settled = dict(_ANCHORS)
+    def __init__(self, *, proven: bool = True) -> None:
+        anchors = _ANCHORS if proven else dict.fromkeys(KINDS, SIMPLE)
+        self._races = {kind: _Race(anchor) for kind, anchor in anchors.items()}
+        self._settled = dict(anchors)
         self._newest = -np.inf
 
     def settle(self, folds: Sequence[tuple[Floats, NDArray[np.str_]]]) -> None:

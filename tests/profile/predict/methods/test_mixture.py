@@ -124,3 +124,21 @@ def test_of_a_long_history_all_jobs_are_learnt_from(
     assert len(places) >= 0.9 * 700
     assert {len(forest.kept_) for forest in held.forests_.values()} == {24}
     assert np.isfinite(held.predict(jobs[700:720])["value"]).all()
+
+
+def test_where_no_job_ended_before_the_others_came_the_back_off_median_is_told() -> None:
+    draw = np.random.default_rng(2)
+    rows = 400
+    jobs = pd.DataFrame({"user": draw.choice(list("abcdef"), rows)})
+    jobs["submit_s"] = np.arange(rows, dtype=float)
+    # short or long by chance: half of a distribution is never near its middle
+    jobs["duration_s"] = (
+        1e4 * np.where(draw.random(rows) < 0.45, 1.0, 60.0) * draw.lognormal(size=rows)
+    )
+    jobs["end_s"] = jobs["submit_s"] + jobs["duration_s"] + rows
+    asked = jobs[:20].drop(columns=["duration_s", "end_s"])
+    told, simple = (
+        predictor_named(name).fit(jobs).predict(asked)["value"].to_numpy()
+        for name in ("default", "backoff-median")
+    )
+    assert told == pytest.approx(simple)

@@ -176,11 +176,11 @@ class Mixture(Predictor):
         prior = np.array([_PRIOR[name] for name in names])
         self.owners_ = self._owners(question)
         self.weights_ = ExpertWeights(names, prior, _STRANGE + (self.owners_ is not None))
-        self.leading_ = LeadingPoint()
         scale = float(np.sqrt(self.variance_))
         self.calibrator_ = ShareCalibrator() if self.yes_no_ else LevelCalibrator(scale)
         self.usual_lag_ = np.inf
         folds = self._folds(question, values, end)
+        self.leading_ = LeadingPoint(proven=bool(folds))
         if folds:
             self._judge_folds(folds, question, values, end)
         self._learn(question, values)
