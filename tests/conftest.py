@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,10 +26,15 @@ REQUIRE_ALL = os.environ.get("PROPHASE_REQUIRE_ALL") == "1"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def always_compiled() -> Iterator[None]:
-    """Test the compiled kernels: without this, small replays would run as plain Python."""
+def one_process() -> Iterator[None]:
+    """Test the compiled kernels, and start no further processes where nobody asks for them.
+
+    Small replays would run as plain Python otherwise. The workers of the tests hold all cores, so
+    a process more only loads again what the one that asks has loaded.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("prophase.sim.compilation.FEW", -1)
+        patch.setattr("prophase.workers._ALONE_S", 600.0)
         yield
 
 
@@ -100,6 +106,9 @@ def real_kube(
 _TOGETHER = {
     "tests/integrations/slurm/": "slurm",
     "tests/tools/test_slurm_referee.py": "slurm",
+    "tests/contracts/test_every_collector.py": "slurm",
+    "tests/cli/queue/test_queue.py": "slurm",
+    "tests/cli/test_validate.py": "slurm",
     "tests/integrations/kubernetes/": "kubernetes",
     "tests/deploy/test_helm_install.py": "kubernetes",
     "tests/serve/submit/test_real_api_server.py": "kubernetes",
@@ -114,6 +123,20 @@ _LONG = (
     "tests/serve/", "tests/test_golden_house.py", "tests/faults/", "tests/papers/", "tests/cli/",
     "tests/trace/",
 )  # fmt: skip
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector off the million objects that modules and the list of tests are.
+
+    They live to the end; looking through them took a quarter of the time of collecting, and came
+    again in the middle of tests.
+    """
+    gc.disable()
+    yield
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

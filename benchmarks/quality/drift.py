@@ -9,7 +9,12 @@ order are a sanity check: they do change, nobody knows when.
 
 The default method takes about ten times as long as shrinkage, so it is run on few streams.
 
+"Peers" gives the errors of a predictor that learnt from the history, and nothing since, to ADWIN,
+Page-Hinkley and KSWIN of river (install it to see them), at their own settings: the same streams,
+the same changes. They look at one series and mend nothing.
+
     python benchmarks/quality/drift.py [--part quiet,changes,real] [--seeds 3] [--method default]
+    python benchmarks/quality/drift.py --part peers --seeds 1 --jobs 5000
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.step_log import WatchStep
 from prophase.profile.drift.watcher import Watcher
+from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.submit_columns import arrivals, outcomes
 from prophase.trace.synth.pai import make_pai
 from prophase.trace.trace_tables import open_trace
@@ -229,6 +236,71 @@ def changes(streams: list[str], kinds: list[str], method: str, seeds: int) -> No
             record(Measurement(f"{title}: untouched profiles' jobs that moved", "", found.moved))
 
 
+def errors_of(jobs: pd.DataFrame, method: str) -> np.ndarray:
+    """Return log errors of the jobs after the history, learnt once, in deviations of usual ones."""
+    held = HISTORY * 3 // 4
+    predictor = predictor_named(method).fit(jobs[:held])
+    asked = jobs[held:]
+    missed = np.log(outcomes(asked, "duration_s") / predictor.predict(asked)["value"].to_numpy())
+    usual = missed[: HISTORY - held]
+    return np.nan_to_num((missed[len(usual) :] - np.nanmean(usual)) / np.nanstd(usual))
+
+
+def peers(streams: list[str], method: str, seeds: int, jobs: int) -> None:
+    """Let detectors of river watch the same streams: false alarms, and changes that are noticed."""
+    try:
+        from river import drift
+    except ImportError:
+        print("river is not installed: no peers.")
+        return
+    makes = {
+        "ADWIN": drift.ADWIN,
+        "Page-Hinkley": drift.PageHinkley,
+        "KSWIN": lambda: drift.KSWIN(seed=0),
+    }
+    false: dict[str, list[float]] = {name: [] for name in makes}
+    after: dict[tuple[str, str], list[float]] = {}
+    missed: dict[tuple[str, str], int] = {}
+    kinds = [kind for kind in KINDS if kind.startswith("runs")]
+    for stream in streams:
+        for seed in range(seeds):
+            calm = quiet_stream(stream, HISTORY + jobs, seed)
+            series = errors_of(calm, method)
+            for name, make in makes.items():
+                false[name].append(1e4 * len(alarms_of(make(), series)) / len(series))
+            rows = HISTORY + QUIET + CHANGED
+            draw = np.random.default_rng(1_000 + seed)
+            hit = fifth(calm[:rows], STREAMS[stream], draw) & (np.arange(rows) >= HISTORY + QUIET)
+            for kind in kinds:
+                changed = changed_stream(calm[:rows], kind, hit, STREAMS[stream])
+                series = errors_of(changed, method)
+                for name, make in makes.items():
+                    late = [at for at in alarms_of(make(), series) if at >= QUIET]
+                    until = HISTORY + late[0] if late else rows
+                    after.setdefault((kind, name), []).append(float(hit[:until].sum()))
+                    missed[kind, name] = missed.get((kind, name), 0) + (not late)
+    data = ", ".join(streams)
+    for name, counts in false.items():
+        title = f"peers, quiet, {method}, {name}: false alarms"
+        remark = f"mean {np.mean(counts):.1f}"
+        record(Measurement(title, "per 10,000 jobs", counts, data=data, remark=remark))
+    for (kind, name), counts in after.items():
+        within = 100 * float(np.mean(np.array(counts) <= ENOUGH))
+        remark = f"within {ENOUGH}: {within:.0f} %, missed {missed[kind, name]}"
+        title = f"peers, a fifth of the jobs, {kind}, {method}, {name}: noticed after"
+        record(Measurement(title, "affected jobs", counts, data=data, remark=remark))
+
+
+def alarms_of(detector: Any, series: np.ndarray) -> list[int]:
+    """Return after how many jobs a detector of river gave an alarm."""
+    found = []
+    for place, value in enumerate(series.tolist()):
+        detector.update(value)
+        if detector.drift_detected:
+            found.append(place)
+    return found
+
+
 def real(method: str) -> None:
     """Watch real traces in their own order, mending and looking on."""
     for name in REAL:
@@ -263,6 +335,7 @@ def main() -> None:
         "quiet": lambda: quiet(streams, chosen.method, chosen.seeds, chosen.jobs),
         "changes": lambda: changes(streams, chosen.kinds.split(","), chosen.method, chosen.seeds),
         "real": lambda: real(chosen.method),
+        "peers": lambda: peers(streams, chosen.method, chosen.seeds, chosen.jobs),
     }
     for part in chosen.part.split(","):
         parts[part]()

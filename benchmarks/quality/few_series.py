@@ -4,8 +4,8 @@ Containers of one service, four phases, about 500 samples each. Phases are learn
 12 of them with nothing given, and compared with the truth of six others (adjusted Rand index).
 Peers choose their number of phases as their users do, up to 8: a Gaussian hidden Markov model of
 hmmlearn by BIC, k-means on means and spreads of 12 samples by the silhouette, and segments of
-ruptures (Pelt, l2) grouped by k-means, likewise. Peers label with all samples of a series at hand,
-ours with those so far.
+ruptures (Pelt, l2) grouped by k-means, likewise; and AI4DL's network with its five phases.
+Peers label with all samples of a series at hand, ours and AI4DL with those so far.
 
     pip install hmmlearn ruptures
     python benchmarks/quality/few_series.py [--seeds 20] [--first-seed 500] [--series 1,2,4,12]
@@ -48,7 +48,7 @@ def by_hmmlearn(series: list[Floats]) -> tuple[int, Callable[[Floats], Ints]]:
     lengths = [len(one) for one in series]
     rows = np.concatenate(series)
     tried = [
-        GaussianHMM(n, covariance_type="diag", n_iter=40, random_state=0, min_covar=1e-3).fit(
+        GaussianHMM(n, covariance_type="diag", n_iter=100, random_state=0, min_covar=1e-3).fit(
             rows, lengths
         )
         for n in range(1, MOST + 1)
@@ -61,7 +61,7 @@ def grouped(rows: Floats) -> KMeans:
     """Return k-means with the number of groups of the best silhouette."""
     found, best = None, -np.inf
     for number in range(2, min(MOST, len(rows) - 1) + 1):
-        model = KMeans(number, n_init=4, random_state=0).fit(rows)
+        model = KMeans(number, n_init=10, random_state=0).fit(rows)
         value = silhouette_score(rows, model.labels_, sample_size=2000, random_state=0)
         if value > best:
             found, best = model, value
@@ -86,7 +86,7 @@ def by_ruptures(series: list[Floats]) -> tuple[int, Callable[[Floats], Ints]]:
         noise = np.median(np.abs(np.diff(one, axis=0)), axis=0) / 0.954
         scaled = one / np.maximum(noise, 1e-6)
         cost = 2 * one.shape[1] * np.log(len(one))
-        ends = ruptures.Pelt(model="l2", min_size=4, jump=5).fit(scaled).predict(pen=cost)
+        ends = ruptures.Pelt(model="l2", min_size=4, jump=1).fit(scaled).predict(pen=cost)
         return list(zip([0, *ends[:-1]], ends, strict=True))
 
     def feature(part: Floats) -> Floats:
@@ -128,6 +128,10 @@ def compared(
     labels = np.concatenate([detector.labels(one) for one in detector.series_in(others).series])
     said = bool(doubt(detector.trials_) or seen_once(detector.lengths_))
     found = {"prophase": (adjusted_rand_index(labels, right), detector.n_phases_, said)}
+    if "ai4dl" in methods:
+        network = PhaseDetector("crbm", n_phases=5).fit(learned)
+        told = np.concatenate([network.labels(one) for one in network.series_in(others).series])
+        found["ai4dl, five phases"] = (adjusted_rand_index(told, right), 5, False)
     values = [one.values for one in series_of(learned).series]
     rows = np.concatenate(values)
     mean, scale = rows.mean(axis=0), rows.std(axis=0)
@@ -148,7 +152,7 @@ def main() -> None:
     options.add_argument("--first-seed", type=int, default=500)
     options.add_argument("--series", default="1,2,4,12")
     options.add_argument("--kinds", default="levels,both")
-    options.add_argument("--peers", default="hmmlearn,k-means,ruptures")
+    options.add_argument("--peers", default="hmmlearn,k-means,ruptures,ai4dl")
     chosen = options.parse_args()
     seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
     for kind in chosen.kinds.split(","):

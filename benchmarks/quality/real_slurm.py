@@ -333,9 +333,9 @@ def _forecasts(folder: Path) -> pd.DataFrame:
         # a requeued job begins anew in accounting: its next start is not told there
         waiting = shot.waiting[~shot.waiting["attr_reason"].isin(["BeginTime"])]
         told = QueueTwin(shot, done, draws=30).etas([str(one) for one in waiting["job_id"]])
-        for job in waiting.itertuples():
-            found = told[str(job.job_id)]
-            truth = float(start[job.job_id]) - now_s
+        for _, job in waiting.iterrows():
+            found = told[str(job["job_id"])]
+            truth = float(start[job["job_id"]]) - now_s
             if not found.known or truth < 0:
                 continue
             rows.append(
@@ -346,7 +346,7 @@ def _forecasts(folder: Path) -> pd.DataFrame:
                     "low": found.p10_s,
                     "middle": found.p50_s,
                     "high": found.p90_s,
-                    "slurm": job.slurm_start_s - now_s,
+                    "slurm": job["slurm_start_s"] - now_s,
                     "alike": wait_of_alike(history, now_s, job),
                 }
             )

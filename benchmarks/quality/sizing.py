@@ -3,11 +3,11 @@
 One row per protocol, track and sizer: the geometric mean over the traces of waste relative to
 the users' requests (a kill comes at the end of the run), with each trace and the failures in the
 remark. Then the warm protocol of the literature, a frontier of waste against kills by risk, the
-first runs of a task, a change of its code, what a job is told at submission, and the share that
-is really killed at three risks.
+first runs of a task, a change of its code, what a job is told at submission (memory, time limit),
+and the share that is really killed at three risks.
 
-    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,door,others,realised]
-        [--sizers default,...] [--figures F]
+    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,door,limits,
+        others,realised] [--sizers default,...] [--figures F] [--traces chipseq,... of realised]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import math
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from prophase.sizing.replays.comparison import warm_split
 from prophase.sizing.replays.learning_curve import cold_start_curve
 from prophase.sizing.replays.replay import Replayed
 from prophase.sizing.replays.task_runs import TaskRun
+from prophase.sizing.resources import RESOURCES
 from prophase.sizing.sizer import Outcome
 from prophase.stats import calendar_blocks, share, wilson_ends
 from prophase.trace.schema import known_at_submit
@@ -54,6 +56,18 @@ ASKED_RISKS = (0.002, 0.01, 0.05)
 CUTS = (0.4, 0.55, 0.7, 0.85)
 RULES = ("ours", "KRR", "KRR, any")
 FEWEST_JOBS = 190
+#: logs with time limits, and so many later jobs of each
+LOGS = {
+    "KTH": "hpc-swf/kth-sp2-1996.part1.swf.gz",
+    "wagap": "hpc-swf/cerit-wagap-2013.part1.swf.gz",
+    "Theta": "hpc-swf/alcf-theta-2022.part1.swf.gz",
+    "Cedar": "drac-slurm/cedar_2021-05.csv.gz",
+    "Graham a": "drac-slurm/graham_2021-05a.csv.gz",
+    "Graham b": "drac-slurm/graham_2021-05b.csv.gz",
+    "MIT": "mit-supercloud",
+    "XDMoD": "xdmod-sacct",
+}
+MOST_TOLD = 3000
 KRR_LEAST_GIB = 100e6 / 2**30
 #: Sizey itself on its own splits of the same traces, GB h and failures
 SIZEY_GBH = {"chipseq": 66.4, "eager": 479.0, "rnaseq": 32.1, "mag": 264.0}
@@ -303,30 +317,66 @@ def families() -> dict[str, Any]:
     return {name: held for name, held in found.items() if len(held) >= FEWEST_JOBS}
 
 
-def at_cut(held: Any, cut: float) -> dict[str, tuple[float, float]]:
+def limits(_: dict[str, Any]) -> None:
+    """Time limits that a submitted job is told at a cut-off date: how many runs they end.
+
+    Of each log at most 3,000 later jobs, evenly spread, are told theirs.
+    """
+    for name, path in LOGS.items():
+        jobs = open_trace(DATA / path, tables=["jobs"]).jobs
+        found = [at_cut(jobs, cut, "time") for cut in CUTS]
+        means = {rule: np.mean([one[rule][0] for one in found]) for rule in RULES}
+        told = "; ".join(
+            f"{rule} ended {', '.join(f'{100 * one[rule][1]:.2f}' for one in found)} %"
+            for rule in ("ours", "KRR, any")
+        )
+        changed = ", ".join(f"{100 * one['changed'][0]:.0f}" for one in found)
+        record(
+            Measurement(
+                f"time limits at submission, {name}, no feedback, risk 1 %",
+                "of the unused limits", [float(means["ours"])], "highest + 15 %",
+                [float(means["KRR, any"])], name,
+                f"at {len(CUTS)} dates: {told}; {changed} % of later jobs are told another limit",
+            )
+        )  # fmt: skip
+
+
+def at_cut(held: Any, cut: float, resource: str = "memory") -> dict[str, tuple[float, float]]:
     """Return, by rule, waste against the requests and the share killed of the jobs after a date."""
-    runs = [run for run in task_runs(held, track="strict").runs if run.request > 0]
+    what = RESOURCES[resource]
+    listed = task_runs(held, track="strict", resource=resource).runs
+    runs = [run for run in listed if run.request > 0]
     until = float(np.quantile([run.submit_s for run in runs], cut))
-    known = {run.job_id for run in runs if run.end_s <= until}
+    ended = task_runs(held, track="strict", resource=resource, cut_off=True).runs
+    known = {run.job_id for run in ended if run.end_s <= until}
     later = [run for run in runs if run.submit_s >= until]
+    if not what.held:
+        # some systems let runs go on beyond their limit: nothing can be said of those
+        later = [replace(run, runtime_h=1.0) for run in later if run.peak <= run.request]
+    later = later[:: max(1, len(later) // MOST_TOLD)]
     recommender = learn_recommender(
-        held[held["job_id"].astype(str).isin(known)], resources=["memory"]
+        held[held["job_id"].astype(str).isin(known)], resources=[resource]
     )
-    rows = held.assign(job_id=held["job_id"].astype(str)).set_index("job_id")
+    rows = held.assign(job_id=held["job_id"].astype(str)).drop_duplicates("job_id")
+    rows = rows.set_index("job_id")
     columns = known_at_submit(rows.columns)
     highest: dict[str, float] = {}
     for run in runs:
         if run.end_s <= until:
             highest[run.task] = max(highest.get(run.task, 0.0), run.peak)
     ladders: dict[str, list[tuple[float, ...]]] = {rule: [] for rule in RULES}
+    changed = 0
     for run in later:
-        one = recommender.recommend(rows.loc[run.job_id, columns].dropna().to_dict(), ["memory"])[0]
-        ladders["ours"].append(one.ladder if one.change else (run.request,))
+        job = rows.loc[run.job_id, columns].dropna().to_dict()
+        one = recommender.recommend(job, [resource])[0]
+        rungs = tuple(rung * what.request_factor for rung in one.ladder)
+        ladders["ours"].append(rungs or (run.request,))
+        changed += one.change
         rule = 1.15 * highest[run.task] if run.task in highest else run.request
         ladders["KRR"].append((min(max(rule, KRR_LEAST_GIB), run.request), run.request))
         ladders["KRR, any"].append((min(rule, run.request), run.request))
     users = sum((run.request - run.peak) * run.runtime_h for run in later)
-    found = {}
+    found = {"changed": (changed / len(later), 0.0)}
     for name, asked in ladders.items():
         wasted = sum(_wasted(run, rungs) for run, rungs in zip(later, asked, strict=True))
         killed = [
@@ -338,7 +388,7 @@ def at_cut(held: Any, cut: float) -> dict[str, tuple[float, float]]:
     return found
 
 
-def realised(jobs: dict[str, Any]) -> None:
+def realised(jobs: dict[str, Any], traces: list[str]) -> None:
     """The share of runs that is killed at their first request, beside the risk that was asked for.
 
     Workflows online and by the clock; wfinstances has no clock, gpumemnet no order: each run ends
@@ -347,7 +397,8 @@ def realised(jobs: dict[str, Any]) -> None:
     loaded = {name: ("memory", held) for name, held in jobs.items()}
     for name, resource in (("wfinstances", "memory"), ("gpumemnet", "gpu-memory")):
         loaded[name] = resource, open_trace(DATA / name, tables=["jobs"]).jobs
-    for name, (resource, held) in loaded.items():
+    for name in traces:
+        resource, held = loaded[name]
         runs = task_runs(held, resource=resource)
         for protocol in ("online", "timeline") if name in jobs else ("online",):
             for risk in ASKED_RISKS:
@@ -390,12 +441,17 @@ def _wasted(run: TaskRun, rungs: tuple[float, ...]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--part", default="table,warm,risk,cold,change,door,others,realised")
+    parser.add_argument("--part", default="table,warm,risk,cold,change,door,limits,others,realised")
     parser.add_argument("--sizers", default=",".join(SIZERS))
     parser.add_argument("--figures", type=Path)
+    parser.add_argument("--traces", default=",".join([*TRACES, "wfinstances", "gpumemnet"]))
     options = parser.parse_args()
     parts, sizers = options.part.split(","), options.sizers.split(",")
-    jobs = {trace: jobs_of(trace) for trace in TRACES} if set(parts) - {"change", "others"} else {}
+    jobs = (
+        {trace: jobs_of(trace) for trace in TRACES}
+        if set(parts) - {"change", "limits", "others"}
+        else {}
+    )
     if "table" in parts:
         table(jobs, sizers)
     if "warm" in parts:
@@ -408,10 +464,12 @@ def main() -> None:
         change(jobs)
     if "door" in parts:
         door(jobs)
+    if "limits" in parts:
+        limits(jobs)
     if "others" in parts:
         others(jobs)
     if "realised" in parts:
-        realised(jobs)
+        realised(jobs, options.traces.split(","))
 
 
 if __name__ == "__main__":

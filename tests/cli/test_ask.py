@@ -157,6 +157,9 @@ def test_node_types_are_ranked_for_a_job_a_profile_and_all(prophase_here, ws: Pa
     assert {row["node_type"] for row in found["node_types"]} == {"T4", "V100"}
     assert "same user" in found["alike"]
     assert prophase_here("nodes", "ws").returncode == 0
+    done = prophase_here("nodes", "ws", "--job-file", "job.yaml", "--by-profile", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    assert "profile" in json.loads(done.stdout)["alike"]
     done = prophase_here("nodes", "ws", "--profile", "0", "--enough", "5")
     assert done.returncode == 0, done.stderr
     assert "of profile" in done.stdout
@@ -183,6 +186,7 @@ def test_node_types_are_ranked_for_a_job_a_profile_and_all(prophase_here, ws: Pa
         (("learn", "ws", "--out", "."), 2, "is a folder"),
         (("learn", "job.yaml"), 2, "is not a workspace"),
         (("nodes", "ws", "--job", "job.yaml", "--profile", "1"), 2, "different questions"),
+        (("nodes", "ws", "--by-profile"), 2, "--by-profile needs --job-file"),
         (("evaluate", "ws", "--figures", "f", "--per", "colour"), 1, "--per colour"),
     ],
 )
@@ -204,3 +208,11 @@ def test_evaluate_draws_errors_and_names_the_worst(prophase_here, ws: Path) -> N
     assert found["errors"]["global-median"]["within_ratio"]["20"] <= 1
     assert {row["group"] for row in found["groups"]["rows"]} == {"ann", "bob"}
     assert (ws.parent / "figures" / "error-cdf.png").stat().st_size > 10_000
+    done = prophase_here(
+        "evaluate", "ws", "--methods", "backoff-median", "--figures", "figures",
+        "--per", "profile", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    groups = json.loads(done.stdout)["groups"]
+    assert groups["per"] == "profile"
+    assert all(row["group"] == "none" or ": " in row["group"] for row in groups["rows"])

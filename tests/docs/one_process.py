@@ -143,11 +143,14 @@ _NEEDED = (
 
 def main() -> None:
     """Run the pages that are asked for, one after the other."""
+    from prophase import workers
     from prophase.sim.compilation import compile_all
 
     for name in _NEEDED:
         import_module(name)
     compile_all()
+    # the workers of the tests hold all cores: no process more where nobody asks for one
+    workers._ALONE_S = 600.0
     gc.freeze()
     for line in sys.stdin:
         print(_in_fork(**json.loads(line)), flush=True)

@@ -287,7 +287,9 @@ def attack(
     cases = [
         (n, kind)
         for kind in kinds
-        for n in range(1 + chance.randrange(every), campaign.points + 1, every)
+        for n in range(
+            1 + chance.randrange(min(every, campaign.points)), campaign.points + 1, every
+        )
     ]
     wrong: list[str] = []
     tried: Counter[str] = Counter()

@@ -116,3 +116,16 @@ def test_prototypes_are_a_table(detector: PhaseDetector) -> None:
     rows = detector.prototype_rows_
     assert sum(row["executions"] for row in rows) == 4
     assert rows[0]["phases"] == "0 1 2 0 1 2 0 1 2"
+
+
+def test_memory_that_grows_on_as_it_was_learnt_is_nothing_new() -> None:
+    rng = np.random.default_rng(5)
+    grows = np.linspace(10.0, 40.0, 600) + rng.normal(0, 0.2, 600)
+    cpu = np.tile(np.repeat([1.0, 4.0], 30), 10) + rng.normal(0, 0.1, 600)
+    usage = pd.DataFrame(
+        {"series_id": "run", "time_s": np.arange(600.0) * 60, "cpu": cpu, "memory_gib": grows}
+    )
+    found = PhaseDetector("samples", n_phases=2).fit(usage[:400])
+    assert found.label(usage[400:])["new"].mean() < 0.05
+    leak = usage[400:].assign(memory_gib=3 * grows[400:])
+    assert found.label(leak)["new"].all()

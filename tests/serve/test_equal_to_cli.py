@@ -115,6 +115,9 @@ def test_nodes(client: TestClient, cli: Ask, workspace: Path, tmp_path: Path, jo
     said = client.post("/v1/nodes", json={"job": job, "enough": 3}).json()
     asked = job_file(tmp_path, job)
     assert said == cli("nodes", workspace, "--job", asked, "--enough", "3")
+    question = {"job": job, "enough": 3, "by_profile": True}
+    said = client.post("/v1/nodes", json=question).json()
+    assert said == cli("nodes", workspace, "--job", asked, "--enough", "3", "--by-profile")
 
 
 def test_phases(client: TestClient, cli: Ask, workspace: Path) -> None:

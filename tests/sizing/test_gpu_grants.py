@@ -76,3 +76,22 @@ def test_a_submitted_job_is_told_the_same_part_also_from_a_file(tmp_path: Path) 
         # a job without GPUs is not told to ask for a part of one
         none = recommender.recommend({"task": "serve", "request_gpus": 0.0})
         assert not [one for one in none if one.resource == "gpu"]
+
+
+def test_a_part_of_a_gpu_holds_the_memory_that_runs_needed() -> None:
+    at = np.arange(60)
+    heavy = jobs().assign(gpu_type="A100", gpu_memory_peak_gib=14.0 + at % 3)
+    (one,) = recommend(heavy, resource="gpu").tasks
+    assert 16.0 <= 40.0 * one.request < 20.0
+    nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8], "features": ["1g.5gb,2g.10gb,3g.20gb"]})
+    gate = Gate(gpu_parts=parts_given(heavy, nodes))
+    (given,) = recommend(heavy.assign(gpu_memory_peak_gib=10.0), gate=gate, resource="gpu").tasks
+    # two sevenths of the compute would do, but come with a quarter of the memory
+    assert "3g.20gb" in given.why
+    (full,) = recommend(heavy.assign(gpu_memory_peak_gib=39.0), gate=gate, resource="gpu").tasks
+    assert full.keep
+
+
+def test_of_an_unknown_gpu_the_smallest_that_holds_the_memory_is_taken() -> None:
+    (one,) = recommend(jobs().assign(gpu_memory_peak_gib=3.0), resource="gpu").tasks
+    assert one.request == pytest.approx(1.15 * 3 / 8, rel=0.05)

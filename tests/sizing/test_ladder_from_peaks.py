@@ -108,3 +108,14 @@ def test_equal_runs_of_a_few_days_get_a_limit_close_to_them() -> None:
     uneven = np.tile([1.0, 2.0], 20)
     one_day = ladder_of(uneven, 0.01, 24.0, RESOURCES["time"], np.zeros(40))[0]
     assert one_day > 4 * first
+
+
+def test_runs_that_come_in_groups_do_not_lose_their_room_at_the_first_hundred() -> None:
+    """Samples of one execution are alike, and the next execution differs a little."""
+    rng = np.random.default_rng(5)
+    seen = np.concatenate([level * rng.normal(1.0, 0.01, 50) for level in (0.9, 1.0, 1.03)])
+    later = 1.06 * rng.normal(1.0, 0.01, 300)
+    assert np.mean(later > np.quantile(seen, 0.99)) > 0.5
+    assert np.mean(later > ladder_of(seen, 0.01, 8.0, ANY)[0]) == 0.0
+    many = np.tile(seen, 4)
+    assert ladder_of(many, 0.01, 8.0, ANY)[0] < ladder_of(seen, 0.01, 8.0, ANY)[0]

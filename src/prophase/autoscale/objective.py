@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from prophase.autoscale.allocation_measures import is_memory, satisfied
-from prophase.autoscale.fleet import Fleet, Floats
+from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.autoscale.memory_kills import KillRule, killed
 from prophase.autoscale.policies.vpa import Vpa
 from prophase.autoscale.policy import Hysteresis
@@ -35,6 +36,9 @@ class Objective:
     #: kills per pod-day that are allowed; then the share only guides what is learnt
     kills_per_pod_day: float | None = None
     rule: KillRule = field(default_factory=KillRule)
+    #: standard errors that counted kills must lie below what is allowed: other series have more or
+    #: fewer, and a dial set to the very count would be exceeded by every other fleet
+    caution: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.share < 1:
@@ -52,7 +56,26 @@ class Objective:
         if self.kills_per_pod_day is None:
             return satisfied(fleet, allocation, self.rule) >= self.share
         most = self.kills_per_pod_day * fleet.samples * fleet.step_s / _DAY_S
-        return len(killed(fleet, allocation, self.rule, most=most).kills) <= most
+        kills = killed(fleet, allocation, self.rule, most=most).kills
+        return len(kills) + self.caution * _standard_error(fleet, kills) <= most
+
+    def exactly(self) -> Objective:
+        """Return the same without caution: what a policy is asked that is not tuned."""
+        return replace(self, caution=0.0)
+
+
+def _standard_error(fleet: Fleet, kills: Ints) -> float:
+    """Return how much the number of kills differs on other series like these.
+
+    Kills of one series come together, so series are counted as wholes; and not fewer than by chance
+    alone.
+    """
+    run = np.searchsorted(fleet.run_start, kills, side="right") - 1
+    _, series = np.unique(fleet.series_id, return_inverse=True)
+    each = np.bincount(series[run], minlength=series.max() + 1)
+    share = np.bincount(series, fleet.lengths) / fleet.samples
+    apart = float(((each - len(kills) * share) ** 2).sum())
+    return math.sqrt(max(apart, len(kills)))
 
 
 def objective_of(target: float | Objective) -> Objective:

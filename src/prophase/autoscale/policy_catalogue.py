@@ -14,6 +14,7 @@ from prophase.autoscale.policies.baselines import (
     Static,
 )
 from prophase.autoscale.policies.next_phase import PhaseAhead
+from prophase.autoscale.policies.peak_growth import PeakGrowth
 from prophase.autoscale.policies.per_phase import NoPhase, PhaseAbsolute, PhaseRelative
 from prophase.autoscale.policies.priced import Priced
 from prophase.autoscale.policies.quantile_boosting import QuantileBoosting
@@ -31,6 +32,7 @@ POLICIES: dict[str, type[ScalingPolicy]] = {
         Autopilot,
         RecentMax,
         PeakHold,
+        PeakGrowth,
         PeriodAware,
         Holt,
         NoPhase,

@@ -220,7 +220,7 @@ class PolicyComparison:
         if not self.gains:
             return "No policy with phases was tried."
         best = min(self.gains, key=lambda one: _expected(self.named(one.policy)))
-        found, by = best.fitted.mapped(_change_pct), "told apart by hand"
+        found, by = best.fitted.mapped(_change_pct), "labelled by rules"
         if self.labeller is not None:
             by = f"found by {self.labeller.name}"
         said = f"{best.policy} allocates {found.value:+.1f} %"

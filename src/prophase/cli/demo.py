@@ -174,7 +174,9 @@ def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -
 def _in_short(one: Answer) -> str:
     """Return an answer with the first sentence about it."""
     first = one.text.partition(". ")[0].partition("; ")[0]
-    return f"{one.value} {first}".strip().rstrip(".")
+    # a sentence of its own, or the rest of one that begins with the value
+    between = ". " if first[:1].isupper() else " "
+    return f"{one.value}{between}{first}".strip().rstrip(".")
 
 
 def _closing(found: StudyResult, page: Path, folder: Path) -> list[str]:

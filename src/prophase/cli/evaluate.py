@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,7 +79,9 @@ def command(
     figures: FiguresOption = None,
     per: Annotated[
         str | None,
-        typer.Option(help="Figures: column that groups jobs. [default: profile, else stratum]"),
+        typer.Option(
+            help="Figures: column that groups jobs, or profile. [default: profile, else stratum]"
+        ),
     ] = None,
     mlflow: MlflowOption = None,
     seed: SeedOption = 0,
@@ -104,7 +107,7 @@ def command(
 
     names = _methods(methods, target)
     learnt, judged, rule, notes = _sides(path, asked, seed, source)
-    grouped = _group_column(judged, per)
+    grouped = _groups(judged, per, lambda: _profiles(path, learnt, judged, seed))
     with progress_bar() as show:
         found = evaluate(
             learnt,
@@ -197,23 +200,52 @@ def _row(name: str, stratum: str | None, measures: JsonObject) -> JsonObject:
     return start | {"jobs": told} | {key: finite(measures[key]) for key in shown}
 
 
-def _group_column(jobs: pd.DataFrame, per: str | None) -> str:
-    """Return the column whose values group the jobs of a figure."""
+def _groups(
+    jobs: pd.DataFrame, per: str | None, profiles: Callable[[], pd.Series]
+) -> tuple[str, pd.Series | None]:  # fmt: skip
+    """Return what groups the jobs of a figure, and the group of each; strata come with answers."""
     named = per or ("profile" if "profile" in jobs else "stratum")
-    if named not in (*jobs, "stratum"):
-        known = ["stratum", *map(str, jobs)]
-        raise MissingColumnError(not_among(f"--per {named}: no such column.", named, known))
-    return named
+    if named == "stratum":
+        return named, None
+    if named in jobs:
+        return named, jobs[named]
+    if named == "profile":
+        return named, profiles()
+    known = ["stratum", "profile", *map(str, jobs)]
+    raise MissingColumnError(not_among(f"--per {named}: no such column.", named, known))
 
 
-def _draw(found: Evaluation, judged: pd.DataFrame, folder: Path, named: str) -> JsonObject:
+def _profiles(
+    path: Path | None, learnt: pd.DataFrame, judged: pd.DataFrame, seed: int
+) -> pd.Series:  # fmt: skip
+    """Return the profile of each job by its use: those of the workspace, else of earlier jobs."""
+    import pandas as pd
+
+    from prophase.cli.profile.options import open_profiles
+    from prophase.profile.clusters.default_profiles import ended_jobs
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+    from prophase.trace.workspace_paths import PROFILES
+
+    if path is not None and (path / PROFILES).is_file():
+        profiler = open_profiles(path)
+    else:
+        profiler = WorkloadProfiler(random_state=seed).fit(ended_jobs(learnt).jobs)
+    names = {one.profile: f"{one.profile}: {one.name}" for one in profiler.profiles_}
+    numbers = profiler.predict(judged).tolist()
+    return pd.Series([names.get(one, "none") for one in numbers], judged.index)
+
+
+def _draw(
+    found: Evaluation, judged: pd.DataFrame, folder: Path, grouped: tuple[str, pd.Series | None]
+) -> JsonObject:
     """Write the figures of Fig. 5 and return their numbers, with words about the worst groups."""
     from prophase.plots.prediction_errors import write_error_figures
     from prophase.profile.predict.submit_columns import outcomes
 
     first, answers = next(iter(found.answers.items()))
     jobs = judged.loc[answers.index]
-    groups = answers["stratum"] if named == "stratum" else jobs[named]
+    named, own = grouped
+    groups = answers["stratum"] if own is None else own.loc[answers.index]
     curves, table = write_error_figures(
         folder, outcomes(jobs, found.target), found.answers, groups, per=named
     )

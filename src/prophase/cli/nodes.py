@@ -26,6 +26,12 @@ def command(
         typer.Option("--job-file", help="Rank for jobs like the one of this file, as for ask."),
         Formerly("--job"),
     ] = None,
+    by_profile: Annotated[
+        bool,
+        typer.Option(
+            "--by-profile", help="With --job-file: alike are jobs of the profile it will have."
+        ),
+    ] = False,
     profile: Annotated[int | None, typer.Option(help="Number of a profile.")] = None,
     profiles: Annotated[
         bool,
@@ -45,12 +51,15 @@ def command(
 ) -> None:
     """Rank node types by how long alike jobs ran on them, with 90 % intervals of the median.
 
-    A type ranks behind those whose whole interval is quicker than its own. Jobs choose their
-    nodes and are not assigned at random, so a rank shows association, not cause.
+    A type ranks behind those whose whole interval is quicker than its own; score is 100 for the
+    shortest median. Types on which no job asked for as much as the job of --job-file get no rank.
+    Jobs choose their nodes and are not assigned at random, so a rank shows association, not cause.
 
     Examples:
 
     `prophase nodes ws --job-file job.yaml`
+
+    `prophase nodes ws --job-file job.yaml --by-profile`
 
     `prophase nodes ws --profile 8 --node-type after_gpu_type`
 
@@ -67,7 +76,10 @@ def command(
         raise ParameterError(
             "--job-file, --profile and --per-profile are different questions. Ask one of them."
         )
+    if by_profile and job is None:
+        raise ParameterError("--by-profile needs --job-file: the job whose profile is predicted.")
     history = open_trace(path, source=source, tables=["jobs"]).jobs
+    said = ""
     if profiles:
         _affinity(path, history, column, enough, format)
         return
@@ -75,7 +87,16 @@ def command(
         from prophase.profile.submission.job_file import read_submissions
 
         asked = read_submissions(job)[0]
-        rows, alike = rank_for_job(history, dict(asked.columns), column=column, enough=enough)
+        predicted = None
+        if by_profile:
+            from prophase.cli.profile.options import open_profiles, profile_classifier
+
+            profiler = open_profiles(path)
+            classifier, said = profile_classifier(path, None, profiler, 0)
+            predicted = profiler, classifier
+        rows, alike = rank_for_job(
+            history, dict(asked.columns), column=column, enough=enough, predicted=predicted
+        )
     else:
         chosen, alike = (history, f"all {len(history):,} jobs")
         if profile is not None:
@@ -85,7 +106,7 @@ def command(
         rows = rank_node_types(chosen, column=column, enough=enough)
     told: list[JsonObject] = [finite(row) for row in rows]
     thin = sum(not row["enough"] for row in rows)
-    remarks = [f"From {alike}."]
+    remarks = [f"From {alike}.", *([said] if said else [])]
     if thin:
         few = counted(thin, "type has", "types have")
         remarks.append(f"{few} fewer than {enough} finished jobs and no rank.")

@@ -6,6 +6,7 @@ Noted while the command runs, and written beside its result by
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -56,7 +57,22 @@ def open_trace(
         by_column=by_column,
     )
     note_data(trace.data_hash)
+    if trace.guessed is not None:
+        _tell_guess(path, trace.guessed)
     return trace
+
+
+def _tell_guess(path: Path, mapping: str) -> None:
+    """Say on stderr that the meaning of columns was guessed, and how sure that is."""
+    from prophase.cli.output import say
+    from prophase.trace.source_recognition import unsure_columns
+
+    unsure = unsure_columns(mapping)
+    say(
+        f"{path}: the meaning of its columns was guessed from their names"
+        + (f"; unsure: {'; '.join(unsure)}" if unsure else "")
+        + f". See it with: prophase import csv {shlex.quote(str(path))} --guess"
+    )
 
 
 def note_data(data_hash: str) -> None:

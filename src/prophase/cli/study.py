@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -212,6 +213,13 @@ _WEIGHTS = {"import": 12, "lint": 2, "describe": 15, "profiles": 8, "phases": 5,
 _USUAL = 5
 
 
+def _roughly(seconds: float) -> str:
+    """Write a time that nobody knows to the second."""
+    if seconds < 60:
+        return f"about {5 * math.ceil(seconds / 5)} s"
+    return f"about {math.ceil(seconds / 60)} min"
+
+
 class _Progress:
     """Says each step as it starts, with the time that is probably left."""
 
@@ -226,7 +234,7 @@ class _Progress:
         if self.done:
             seconds = (time.monotonic() - self.began) * sum(self.ahead.values()) / self.done
             if seconds >= _WORTH_SAYING_S:
-                left = f" (about {units.duration(seconds)} left)"
+                left = f" ({_roughly(seconds)} left)"
         say(f"{number}/{total}  {step.name}: {step.why}{left}")
 
     def end(self, done: StepDone) -> None:
@@ -235,6 +243,7 @@ class _Progress:
         if done.state == "kept":
             say("     kept from an earlier run")
         elif done.state == "cannot":
-            say("     left out: the trace lacks what it needs")
+            # what the trace lacks is said once, at the end
+            say("     skipped")
         elif sys.stderr.isatty():
             say(f"     {done.seconds:.1f} s")

@@ -21,6 +21,8 @@ ALLOWED = 0.01
 _USUAL = 0.95
 #: share of a metric's range that it may go beyond it at most
 _ROOM = 0.1
+#: parts of a series that steady growth goes through
+_QUARTERS = 4
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,13 @@ class Familiar:
         return cKDTree(self.seen)
 
     def distances(self, values: Floats) -> Floats:
-        """Return how far each sample is from the nearest one that was seen."""
-        return np.asarray(self._tree.query(values)[0])
+        """Return how far each sample is from the nearest one that was seen.
+
+        A metric beyond all that was seen counts as at its end: how far it may go beyond is its own
+        question, see `low` and `high`.
+        """
+        inside = np.clip(values, self.seen.min(axis=0), self.seen.max(axis=0))
+        return np.asarray(self._tree.query(inside)[0])
 
     def is_new(self, values: Floats) -> NDArray[np.bool_]:
         """Say for each sample whether it is unlike all that were seen.
@@ -107,8 +114,8 @@ def _range(series: list[Floats]) -> tuple[Floats, Floats]:
     """Return the least and the largest value of each metric that is nothing new.
 
     Beyond what was seen there is as much room as one series went beyond all others, and as much as
-    the metric jumps from sample to sample: CPU may be a little higher than ever, memory that grows
-    slowly may not.
+    the metric jumps from sample to sample: CPU may be a little higher than ever, memory may not.
+    What grows steadily in most series is known to grow, and may do so for as long as it was seen.
     """
     lows = np.array([one.min(axis=0) for one in series])
     highs = np.array([one.max(axis=0) for one in series])
@@ -119,4 +126,25 @@ def _range(series: list[Floats]) -> tuple[Floats, Floats]:
     if len(series) > 1:
         below = np.maximum(below, np.sort(lows, axis=0)[1] - low)
         above = np.maximum(above, high - np.sort(highs, axis=0)[-2])
-    return low - below, high + above
+    growth = np.median([_growth(one) for one in series], axis=0)
+    fall = np.median([_growth(-one) for one in series], axis=0)
+    return low - np.maximum(below, fall), high + np.maximum(above, growth)
+
+
+def _growth(values: Floats) -> Floats:
+    """Return how much higher each metric gets in as many samples, if it has grown steadily.
+
+    Its highest values must have risen from each quarter of the series to the next; one step, or a
+    phase that comes late, is no growth.
+
+    Examples
+    --------
+    >>> rising, stepped = np.arange(8.0), np.repeat([1.0, 9.0], 4)
+    >>> _growth(np.column_stack([rising, stepped])).tolist()
+    [8.0, 0.0]
+    """
+    if len(values) < _QUARTERS:
+        return np.zeros(values.shape[1])
+    peaks = np.array([part.max(axis=0) for part in np.array_split(values, _QUARTERS)])
+    least: Floats = np.diff(peaks, axis=0).min(axis=0)
+    return _QUARTERS * np.maximum(least, 0.0)

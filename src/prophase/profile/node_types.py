@@ -1,6 +1,8 @@
 """Which type of node suits a job or a profile? How long alike jobs ran on each type.
 
-Jobs choose their nodes and are not assigned at random, so a rank is an association.
+As a scheduler does it, in two stages: types on which no job ever asked for as much are filtered
+out, the others are scored by how long alike jobs ran there. Jobs choose their nodes and are not
+assigned at random, so a rank is an association.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from prophase.array_types import Floats, Ints
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
+from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
 from prophase.profile.predict.history import History
@@ -24,6 +27,10 @@ NODE_TYPES = ("after_gpu_type", "after_node_type", "gpu_type", "attr_node_type",
 #: fewer jobs on a type than this prove nothing
 ENOUGH = 30
 METRICS = ("cpu_mean_cores", "memory_peak_gib", "gpu_util_mean_pct")
+#: what a type has to hold; the largest request of a past job on it is what it surely holds
+REQUESTS = ("request_gpus", "request_cpu_cores", "request_memory_gib")
+#: a profile that is likelier than all others together is good enough to rank by
+_LIKELY = 0.5
 #: alike jobs that make it worth to compare types
 _LEAST_ALIKE = 2 * ENOUGH
 
@@ -49,10 +56,11 @@ def rank_node_types(
     Returns
     -------
     list of dict
-        ``rank`` (None without an answer), ``node_type``, ``jobs``, median duration with a
-        90 % interval, ``relative_duration`` against all of the jobs, the median of each metric
-        with a 90 % interval, and ``reason``. ``rank`` is one more than the number of types whose
-        whole interval is quicker, so types that cannot be distinguished share it.
+        ``rank`` (None without an answer), ``score`` (100 for the shortest median, 50 for twice as
+        long), ``node_type``, ``jobs``, median duration with a 90 % interval,
+        ``relative_duration`` against all of the jobs, the median of each metric with a 90 %
+        interval, and ``reason``. ``rank`` is one more than the number of types whose whole
+        interval is quicker, so types that cannot be distinguished share it.
 
     Examples
     --------
@@ -93,11 +101,14 @@ def rank_for_job(
     *,
     column: str | None = None,
     enough: int = ENOUGH,
+    predicted: tuple[WorkloadProfiler, ProfileClassifier] | None = None,
 ) -> tuple[list[JsonObject], str]:
     """Return node types ranked by jobs like this one, and which jobs count as alike.
 
     The finest kind of job with 60 finished jobs or more is taken; the node type itself is left
-    out of what makes jobs alike.
+    out of what makes jobs alike. With ``predicted``, profiles and what tells them by metadata,
+    jobs of the predicted profile are alike, unless its probability is below one half. Types on
+    which no job asked for as much as this one get no rank.
 
     Examples
     --------
@@ -108,6 +119,26 @@ def rank_for_job(
     ('T4', '80 finished jobs of the same user')
     """
     named = node_type_column(history, column)
+    unknown = ""
+    if predicted is not None:
+        profiler, classifier = predicted
+        told = classifier.assign(pd.DataFrame([dict(job)]), partial=True).iloc[0]
+        known = {str(one.profile): one.profile for one in profiler.profiles_}
+        likely = str(told["candidate"])
+        if likely in known and told["seen"] and told["probability"] >= _LIKELY:
+            chosen, basis = jobs_of_profile(profiler, history, known[likely])
+            rows = rank_node_types(chosen, column=named, enough=enough)
+            why = str(told["reason"]).removesuffix("; too unsure to name one")
+            basis += f", predicted with probability {told['probability']:.2f}: {why}"
+            return _filtered(rows, history, job, named), basis
+        unknown = f", as its profile is unknown ({told['reason']})"
+    chosen, basis = _alike(history, job, named)
+    rows = rank_node_types(chosen, column=named, enough=enough)
+    return _filtered(rows, history, job, named), basis + unknown
+
+
+def _alike(history: pd.DataFrame, job: JsonMapping, named: str) -> tuple[pd.DataFrame, str]:
+    """Return the jobs of the finest kind that has enough of them, and what to call them."""
     bare = history.drop(columns=[named])
     past = History(bare)
     asked = pd.DataFrame([{key: value for key, value in job.items() if key != named}])
@@ -117,8 +148,31 @@ def rank_for_job(
         if alike.sum() >= _LEAST_ALIKE or not level.columns:
             count = counted(int(alike.sum()), "finished job")
             basis = f"{count} of the same {level.label}" if level.columns else f"all {count}"
-            return rank_node_types(history[alike], column=named, enough=enough), basis
-    return rank_node_types(history, column=named, enough=enough), "all finished jobs"
+            return history[alike], basis
+    return history, "all finished jobs"
+
+
+def _filtered(
+    rows: list[JsonObject], history: pd.DataFrame, job: JsonMapping, named: str
+) -> list[JsonObject]:
+    """Return the rows with types last that are not known to hold the job; they get no rank."""
+    types = history[named].astype("string")
+    asked = [
+        name for name in REQUESTS if name in history and isinstance(job.get(name), int | float)
+    ]
+    most = history[asked].groupby(types).max() if asked else pd.DataFrame()
+    kept, out = [], []
+    for row in rows:
+        short = [
+            f"{name} {job[name]:g}, at most {most.at[row['node_type'], name]:g} ran there"
+            for name in asked
+            if job[name] > most.at[row["node_type"], name]
+        ]
+        if short:
+            row |= {"rank": None, "score": None, "reason": f"not known to fit: {', '.join(short)}"}
+        (out if short else kept).append(row)
+    _give_ranks(ranked := [row for row in kept if row["enough"]])
+    return [*ranked, *(row for row in kept if not row["enough"]), *out]
 
 
 def node_type_column(jobs: pd.DataFrame, column: str | None = None) -> str:
@@ -169,6 +223,7 @@ def _row(
     middle, low, high = median_interval(duration)
     row: JsonObject = {
         "rank": None,
+        "score": None,
         "node_type": name,
         "jobs": len(jobs),
         "duration_s": middle,
@@ -186,8 +241,10 @@ def _row(
 
 
 def _give_ranks(rows: list[JsonObject]) -> None:
-    """Rank each type behind those whose whole interval is quicker than its own."""
+    """Rank each type behind those whose whole interval is quicker, and score its median."""
+    best = min((row["duration_s"] for row in rows), default=np.nan)
     for row in rows:
+        row["score"] = 100 * best / row["duration_s"] if row["duration_s"] > 0 else 100.0
         quicker = sum(other["duration_high_s"] < row["duration_low_s"] for other in rows)
         row["rank"] = 1 + quicker
     rows.sort(key=lambda row: (row["rank"], row["duration_s"]))

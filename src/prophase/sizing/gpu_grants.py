@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.units.mig import mig_profiles_in
+from prophase.json_types import JsonMapping
+from prophase.plural import counted
+from prophase.units.mig import mig_memory, mig_profiles_in
 
 _SHARED = re.compile(r"\b(time-?slice|mps)(?:[-_=:]?([0-9]+))?\b")
 #: parts of a GPU that MPS gives where nobody says how many
@@ -26,6 +28,11 @@ class GpuGrant:
 
     share: float
     words: str
+    #: part of the GPU's memory that comes with it
+    memory: float = 1.0
+    #: what to ask for: Slurm's ``--gres``, Kubernetes' resource; empty where there is no such thing
+    slurm: str = ""
+    kubernetes: str = ""
 
 
 WHOLE = GpuGrant(1.0, "a whole GPU (any system)")
@@ -47,6 +54,9 @@ def gpu_grants(nodes: pd.DataFrame) -> list[GpuGrant]:
         GpuGrant(
             share,
             f"MIG profile {name} (Kubernetes nvidia.com/mig-{name}, Slurm --gres=gpu:{name}:1)",
+            mig_memory(name),
+            f"gpu:{name}:1",
+            f"nvidia.com/mig-{name}",
         )
         for name, share in mig_profiles_in(told)
     }
@@ -64,13 +74,14 @@ def _shares(kind: str, parts: int) -> list[GpuGrant]:
                 float(round(share, 4)),
                 f"{share:.0%} of a GPU by MPS (Slurm --gres=mps:{100 * share:.0f}; Kubernetes with "
                 "the device plug-in's MPS)",
+                slurm=f"mps:{100 * share:.0f}",
             )
             for share in steps
         ]
     if parts < 2:
         return []
     words = f"a time slice, 1 of {parts} jobs on a GPU (Kubernetes nvidia.com/gpu.shared)"
-    return [GpuGrant(1.0 / parts, words)]
+    return [GpuGrant(1.0 / parts, words, kubernetes="nvidia.com/gpu.shared")]
 
 
 def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGrant, ...]:
@@ -97,5 +108,33 @@ def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGran
 
 
 def smallest_part(share: float, parts: Sequence[GpuGrant]) -> GpuGrant:
-    """Return the smallest part that is not below a share of one GPU."""
-    return next(one for one in parts if one.share >= share - 1e-9)
+    """Return the smallest part that is not below a share of one GPU, nor of its memory."""
+    return next(one for one in parts if min(one.share, one.memory) >= share - 1e-9)
+
+
+def part_of(share: float, parts: Sequence[GpuGrant]) -> GpuGrant | None:
+    """Return the part that was recommended as this share; None if it is none of them."""
+    return next((one for one in parts if abs(one.share - share) < 1e-6), None)
+
+
+#: below this a GPU is shared between jobs
+_WHOLE_GPU = 1.0
+
+
+def how_to_share(resource: str, rows: Sequence[JsonMapping]) -> list[str]:
+    """Say which systems can grant a part of a GPU, where that is recommended.
+
+    Examples
+    --------
+    >>> how_to_share("gpu", [{"now": 1.0, "advice": 1.0}])
+    []
+    """
+    parts = [one["advice"] for one in rows if one.get("advice") and one["advice"] < _WHOLE_GPU]
+    if resource != "gpu" or not parts:
+        return []
+    return [
+        f"{counted(len(parts), 'recommendation')} below one GPU ({min(parts):.2g} the smallest) "
+        "need a cluster that shares GPUs: any share by time slicing or NVIDIA MPS (KAI, HAMi, "
+        "Run:ai, Slurm's shards), sevenths by MIG (A100, H100 and later). Where nodes grant whole "
+        "GPUs only, put several such jobs on one GPU, or ask for one."
+    ]

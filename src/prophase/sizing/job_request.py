@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from prophase import units
 from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.sizing.gpu_grants import GpuGrant
 from prophase.sizing.kind_recommendation import (
     ASK_FOR_MORE,
     CLOSE,
@@ -54,6 +55,8 @@ class RequestRecommendation:
     chance: float | None = None
     #: amount that the first request is expected to hold above the peak
     expected_waste: float | None = None
+    #: of a GPU: the part that the nodes give, if they give parts
+    part: GpuGrant | None = None
 
     @property
     def change(self) -> bool:
@@ -85,11 +88,14 @@ class RequestRecommendation:
 
     def to_dict(self) -> JsonObject:
         """Return what JSON holds."""
-        return {
+        told: JsonObject = {
             "resource": self.resource, "column": self.column, "asked": self.asked,
             "change": self.change, "ladder": list(self.ladder), "why": self.why,
             "task": self.task, "chance": self.chance, "expected_waste": self.expected_waste,
         }  # fmt: skip
+        if self.part is not None:
+            told["part"] = {"slurm": self.part.slurm, "kubernetes": self.part.kubernetes}
+        return told
 
 
 @dataclass(frozen=True)

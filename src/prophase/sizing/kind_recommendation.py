@@ -394,11 +394,14 @@ def _gated(
     """Say whether the task keeps its request, and why."""
     peaks, now, runs = past.peaks, past.now, len(past.peaks)
     growth = rise_to_come(peaks)
-    rising = f"; peaks are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
+    what = "peaks" if past.what.held else "run times"
+    rising = f"; {what} are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
     if runs < gate.fewest_runs and past.wider is None:
         version = " of this version of its code" if past.earlier else ""
         return True, f"keep: too few runs{version} ({runs}, {gate.fewest_runs} are needed)"
     if not now > 0:
+        if not past.what.held and (unsure := _unsure_limit(trial, _most_killed(trial))):
+            return True, f"keep: no time limit today, and {unsure}"
         highest = f"highest {peaks.max():.3g} {past.unit}"
         return False, f"no request today; {counted(runs, 'run')}, {highest}{rising}"
     if past.raises(ladder, trial.risk):
@@ -463,7 +466,7 @@ def _refused(
         longer = int((past.runs.requests > ladder[0]).sum())
         if longer < _REACHED * runs:
             return f"{longer:,} of {counted(runs, 'run')} asked for longer than recommended"
-        return _unsure_limit(trial, highest if trial.kills else _alone(trial)[1])
+        return _unsure_limit(trial, _most_killed(trial))
     if saving <= highest * ladder[0] / now:
         return (
             f"saves {saving:.0%}, which is not sure: {trial.kills:,} of "
@@ -483,6 +486,13 @@ def _unsure_limit(trial: RecommendationBacktest, highest: float) -> str:
             f"mean {highest:.1%}, more than {_RARE * trial.risk:.0%}"
         )
     return ""
+
+
+def _most_killed(trial: RecommendationBacktest) -> float:
+    """Return how many may truly be killed at a time limit."""
+    if not trial.count:
+        return 1.0
+    return _ends(trial)[1] if trial.kills else _alone(trial)[1]
 
 
 def _ends(trial: RecommendationBacktest) -> tuple[float, float]:

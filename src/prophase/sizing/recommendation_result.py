@@ -9,6 +9,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Fact, Result, Row, Table
 from prophase.result.short_names import short_names
+from prophase.sizing.gpu_grants import how_to_share
 from prophase.sizing.kind_recommendation import Recommendation, ResourceRecommendations, as_rows
 from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate
@@ -97,13 +98,16 @@ def saved_per_month(found: ResourceRecommendations) -> Estimate:
 
 
 def _saving_text(found: ResourceRecommendations) -> str:
-    if all(math.isnan(one.saving) for one in found.tasks if not one.keep):
-        return "have no request today"
+    changed = [one for one in found.tasks if not one.keep]
+    if not changed:
+        return ""
+    if all(math.isnan(one.saving) for one in changed):
+        return " and have no request today"
     saved = saved_per_month(found)
     if saved.reason:
-        return f"save an unknown amount a month ({saved.reason})"
+        return f" and save an unknown amount a month ({saved.reason})"
     span = span_text(3600 * found.span_h)
-    return f"save {saved.value:,.0f} {_saved_unit(found)} a month (from {span})"
+    return f" and save {saved.value:,.0f} {_saved_unit(found)} a month (from {span})"
 
 
 def _saved_unit(found: ResourceRecommendations) -> str:
@@ -133,15 +137,17 @@ def _shown(row: Row, name: str) -> Row:
 
 
 def _notes(found: ResourceRecommendations, where: str) -> list[str]:
-    kept = sum(one.keep for one in found.tasks)
+    changed = [one for one in found.tasks if not one.keep]
+    kept = len(found.tasks) - len(changed)
     said = [
         f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
         f"{_saved_unit(found)}; oom_pct is the share killed {_where_killed(found)}in the "
         "back-test, with its 95 % interval over days.",
-        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "
+        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation"
         f"{_saving_text(found)}; {kept:,} keep their request.",
     ]
     said.append(found.rule.sentence)
+    said += how_to_share(found.resource, [{"advice": one.ladder[0]} for one in changed])
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
     said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
@@ -151,11 +157,11 @@ def _notes(found: ResourceRecommendations, where: str) -> list[str]:
             "it knows that it ends earlier. What that does to waits:"
         )
         return [*said, f"Next: prophase prove {where} --resource time --cluster 90%"]
+    if kept == len(found.tasks):
+        return [*said, f"Next: prophase assess {where}"]
     memory = found.resource == "memory"
-    what = "" if memory else f" --resource {found.resource}"
-    form = "nextflow" if memory else "json"
-    then = "--task-min-saving 20%" if kept == len(found.tasks) else f"--export {form}"
-    return [*said, f"Next: prophase size {where}{what} {then}"]
+    what = " --export nextflow" if memory else f" --resource {found.resource} --export json"
+    return [*said, f"Next: prophase size {where}{what}"]
 
 
 def _where_killed(found: ResourceRecommendations) -> str:

@@ -11,7 +11,7 @@ import copy
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from prophase.errors import InputError, ModelFileError
 from prophase.json_types import JsonMapping
 from prophase.modelfile import load_model, save_model
 from prophase.plain import finite
-from prophase.sizing.gpu_grants import GpuGrant
+from prophase.sizing.gpu_grants import GpuGrant, part_of
 from prophase.sizing.job_request import (
     KindEvidence,
     KindRequest,
@@ -255,6 +255,8 @@ class Recommender:
                     f"it does not say whose it is ({named}), and nothing is taken from others",
                     task,
                 )  # fmt: skip
+            if name == TOLD and one.change and one.ladder[0] < 1 and self.gate.gpu_parts:
+                one = replace(one, part=part_of(one.ladder[0], self.gate.gpu_parts))
             found.append(one)
         return found
 
@@ -282,7 +284,9 @@ class Recommender:
                 "gate": [self.gate.fewest_runs, self.gate.least_saving, self.gate.most_oom],
                 "prior": self.gate.prior,
                 "min_memory_gib": self.gate.min_memory_gib,
-                "gpu_parts": [[one.share, one.words] for one in self.gate.gpu_parts],
+                "gpu_parts": [
+                    list(astuple(one)) for one in self.gate.gpu_parts
+                ],
                 "resources": parts,
                 "live": live,
                 "silent": dict(self.silent),
@@ -327,7 +331,7 @@ def learn_recommender(
 
 def _restored(meta: JsonMapping, arrays: Mapping[str, Any], data_hash: str) -> Recommender:
     runs, saving, most = meta["gate"]
-    grants = tuple(GpuGrant(float(share), str(words)) for share, words in meta["gpu_parts"])
+    grants = tuple(GpuGrant(float(one[0]), str(one[1]), *one[2:]) for one in meta["gpu_parts"])
     least = float(meta.get("min_memory_gib", SMALLEST_GIB))
     gate = Gate(runs, saving, most, known_prior(str(meta["prior"])), grants, least)
     made = Recommender(risk=float(meta["risk"]), gate=gate)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.units.gpu_memory import gpu_memory_of, usual_gpu_memory
+
 
 @dataclass(frozen=True)
 class Resource:
@@ -82,7 +84,38 @@ class Resource:
             values = np.where(
                 np.isnan(values), _numbers(jobs, self.stand_in) * self.use_factor, values
             )
+        if self.name == "gpu":
+            # a part of a GPU has a part of its memory too
+            values = np.where(values > 0, np.fmax(values, gpus_by_memory(jobs)), values)
         return values
+
+
+#: head room above the highest GPU memory: what a framework reserves differs from run to run
+_GPU_MEMORY_ROOM = 1.15
+
+
+def gpus_by_memory(jobs: pd.DataFrame) -> Any:
+    """Return how many GPUs hold the GPU memory of each job; NaN where it was not measured.
+
+    Of a GPU whose type is not known, the smallest usual size that holds the peak is taken.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"gpu_memory_peak_gib": [10.0, 10.0], "gpu_type": ["A100", None]})
+    >>> gpus_by_memory(jobs).round(2).tolist()
+    [0.29, 0.96]
+    """
+    peaks = _numbers(jobs, "gpu_memory_peak_gib")
+    each = peaks / np.fmax(np.ceil(np.nan_to_num(_numbers(jobs, "request_gpus"))), 1.0)
+    sizes = np.array([math.nan if one != one else usual_gpu_memory(one) for one in each])
+    for column in ("after_gpu_type", "gpu_type"):
+        if column in jobs:
+            named = jobs[column].astype("string").fillna("")
+            known = {one: gpu_memory_of(one) or math.nan for one in named.unique()}
+            told = named.map(known).to_numpy(float)
+            sizes = np.where(told >= each, told, sizes)
+    needed = peaks / sizes
+    return np.fmin(_GPU_MEMORY_ROOM * needed, np.ceil(needed))
 
 
 def _numbers(jobs: pd.DataFrame, column: str) -> Any:

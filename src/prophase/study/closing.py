@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from prophase import units
 from prophase.json_types import JsonMapping
 from prophase.sizing.resources import RESOURCES
 from prophase.study.study_answers import NOT_ANSWERED, from_to, mean_wait, second_tries, with_range
+from prophase.study.study_report import NO_RUN_TIMES
+from prophase.trace.workspace import Workspace
 
 if TYPE_CHECKING:
     from prophase.study.pipeline import StudyResult
@@ -31,8 +34,7 @@ _RECORD = {
 
 def closing(found: StudyResult, page: Path) -> list[str]:
     """Return at most twelve lines: what to do, what it does, what it risks, what was missing."""
-    results = found.results
-    lines = [*_doubts(found), *_to_do(found), *_effect(results), *_lacks(found.cannot)]
+    lines = [*_doubts(found), *_to_do(found), *_effect(found), *_lacks(found.cannot)]
     lines = lines[: MOST_LINES - 3]
     return [*lines, "", f"Report: {page}", *_next(found)][:MOST_LINES]
 
@@ -50,27 +52,43 @@ def _to_do(found: StudyResult) -> list[str]:
     if not sized and "sizing" not in found.cannot:
         return ["Do: read the report; nothing was sized, as the steps were chosen."]
     if not sized:
-        return [f"Do: nothing is recommended. {_first_reason(found.cannot)}"]
+        return [f"Do: nothing yet. {_first_reason(found.cannot)}"]
     if not sized["advised"]:
         return [f"Do: leave all requests as they are ({sized['tasks']:,} kinds of job looked at)."]
     resource, unit = RESOURCES[sized["resource"]].spoken, sized["unit"]
     verdict = (found.results.get("proof") or {}).get("verdict", {})
-    how = {"pass": "", "fail": "do not yet change", "undecided": "wait before you change"}[
-        verdict.get("outcome", "pass")
-    ]
+    outcome = verdict.get("outcome", "pass")
     what = f"{sized['advised']:,} of {sized['tasks']:,} kinds of job"
-    if how:
-        lines = [f"Do: {how} the {resource} of {what}: {_failed(verdict)}. It would be:"]
+    if outcome == "fail":
+        return [f"Do: leave the {resource} as it is. Changing {what} fails: {_failed(verdict)}."]
+    if outcome == "undecided":
+        why = _failed(verdict)
+        lines = [f"Do: wait before you change the {resource} of {what}: {why}. It would be:"]
     else:
         lines = [f"Do: change the {resource} that {what} ask for:"]
     for one in _changes(found)[:_NAMED]:
         now = "no request" if one["now"] is None else _amount(one["now"], unit)
-        of = f" ({one['tenant']})" if one.get("tenant") else ""
-        lines.append(f"  {one['task']}{of}: {now} -> {_amount(one['advice'], unit)}; {one['why']}")
+        lines.append(f"  {_named(one)}: {now} -> {_amount(one['advice'], unit)}; {one['why']}")
     more = sized["advised"] - len(lines) + 1
     if more > 0:
         lines.append(f"  and {more:,} more: prophase size {found.workspace}")
     return lines
+
+
+def _named(one: JsonMapping) -> str:
+    """Return a kind of job with its tenant, once, as people wrote them.
+
+    Examples
+    --------
+    >>> _named({"task": "nlp/ann/train", "tenant": "nlp/ann"})
+    'train (nlp/ann)'
+    """
+    task, tenant = one["task"], one.get("tenant")
+    if not tenant:
+        return unquote(task)
+    for form in (tenant, tenant.replace("/", "%2F")):
+        task = task.removeprefix(f"{form}/")
+    return unquote(f"{task} ({tenant})")
 
 
 def _amount(value: float, unit: str) -> str:
@@ -97,8 +115,8 @@ def _changes(found: StudyResult) -> list[JsonMapping]:
     return sorted(changed, key=lambda one: -(one.get("saved_per_month") or 0.0))
 
 
-def _effect(results: Mapping[str, JsonMapping]) -> list[str]:
-    proof = results.get("proof")
+def _effect(found: StudyResult) -> list[str]:
+    proof = found.results.get("proof")
     if not proof:
         return []
     total = proof["totals"][0]
@@ -106,8 +124,12 @@ def _effect(results: Mapping[str, JsonMapping]) -> list[str]:
         f"Effect: {with_range(total['saved'])} of {total['name']} saved "
         f"({total['advised']:,.0f} instead of {total['today']:,.0f} {total['unit']})."
     ]
+    if NO_RUN_TIMES in found.report.limits:
+        lines[0] += f" {NO_RUN_TIMES}"
     wait = mean_wait(proof)
-    if wait is not None:
+    if wait is not None and max(wait["today"], wait["advised"]) < 1:
+        lines[0] += " No job waits in the replay, with or without it."
+    elif wait is not None:
         lines[0] += f" Mean wait in the replay: {from_to(wait['today'], wait['advised'])}."
     short, of = second_tries(proof)
     allowed = units.percent((proof.get("limits") or {}).get("max_oom"))
@@ -120,18 +142,24 @@ def _effect(results: Mapping[str, JsonMapping]) -> list[str]:
 def _lacks(cannot: Mapping[str, str]) -> list[str]:
     """Say once what the trace lacks, with what to record to get it."""
     known = {name: _RECORD[name] for name in cannot if name in _RECORD}
+    if "sizing" in known:
+        # what sizing needs is more than profiles need
+        known.pop("profiles", None)
     if not known:
         return []
-    said = "; ".join(f"for {name} record {what}" for name, what in known.items())
-    return [f"Not in this trace: {said}."]
+    said = "; ".join(f"{what} (for {name})" for name, what in known.items())
+    return [f"To get more, record {said}."]
 
 
 def _first_reason(cannot: Mapping[str, str]) -> str:
     reason = cannot.get("sizing") or cannot.get("proof") or NOT_ANSWERED
-    said = f"That {reason}" if reason.startswith("needs ") else reason
+    # which columns are missing is in the report; what to record is said below
+    said = f"A recommendation {reason.partition(';')[0]}" if reason.startswith("needs ") else reason
     return f"{said.partition('. ')[0].rstrip('.')}."
 
 
 def _next(found: StudyResult) -> list[str]:
     steps = [step.command for step in found.report.next_steps[:1]]
+    if not steps and "usage" in Workspace(found.workspace).tables:
+        steps = [f"prophase autoscale {found.workspace}"]
     return [f"Next: {one}" for one in (*steps, f"prophase serve {found.workspace} --open")]

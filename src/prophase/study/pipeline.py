@@ -50,12 +50,16 @@ class StepFailedError(ProphaseError):
         ours = isinstance(cause, ProphaseError)
         what = (str(cause) if ours else f"{type(cause).__name__}: {cause}").rstrip()
         end = "" if what.endswith((".", "!", "?")) else "."
-        said = [f"the study's step {step} ({place}) failed: {what}{end}"]
+        said = [f"{what}{end}"]
+        # before the trace is read there is nothing to resume
+        begun = not ours or step != "import"
+        if begun:
+            said[0] = f"the study's step {step} ({place}) failed: {said[0]}"
         if finished:
             said.append(f"Finished steps are kept: {', '.join(finished)}.")
-        if ours:
+        if ours and begun:
             said.append("Correct that and run the same command again to resume.")
-        else:
+        elif not ours:
             said.append("That is a defect of Prophase: the same command with --debug shows where.")
             if others:
                 said.append(f"A report without this step: --steps {','.join(others)}")

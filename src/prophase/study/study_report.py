@@ -129,7 +129,7 @@ def _limits(plan: StudyPlan, work: StepContext, cannot: Mapping[str, str]) -> li
             "replay (most_jobs)."
         )
     if jobs is not None and "sizing" in work.found and not work.column("duration_s"):
-        said.append("The trace has no run times: every run counts as one hour.")
+        said.append(NO_RUN_TIMES)
     if cannot:
         said.append(f"Left out for lack of data: {', '.join(cannot)}.")
     return said
@@ -154,7 +154,9 @@ def _unsound(one: JsonMapping) -> str:
 
 
 #: source of a trace -> what its system reads
-_SYSTEMS = {"sacct": "slurm", "nextflow": "nextflow", "swf": "slurm", "drac": "slurm"}
+NO_RUN_TIMES = "The trace has no run times: every run counts as one hour."
+_SYSTEMS = {"sacct": "slurm", "nextflow": "nextflow", "swf": "slurm", "drac": "slurm",
+            "mit-supercloud": "slurm"}  # fmt: skip
 
 
 def _system(work: StepContext) -> str:
@@ -166,14 +168,14 @@ def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
     steps = []
     place = str(work.folder)
     sized = work.found.get("sizing", {})
-    if sized.get("advised"):
+    verdict = work.found.get("proof", {}).get("verdict", {})
+    if sized.get("advised") and verdict.get("outcome") != "fail":
         resource = "" if sized["resource"] == "memory" else f" --resource {sized['resource']}"
         risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
         steps.append(
             NextStep("Export the recommendation for your system:",
                  f"prophase size {work.workspace}{resource}{risk} --export {_system(work)}")
         )  # fmt: skip
-    if sized.get("advised"):
         steps.append(
             NextStep("Keep it in the ledger, to compare it later with what happens:",
                  f"prophase ledger add {place}/{RECOMMENDATION_FILE} --workspace {work.workspace}")

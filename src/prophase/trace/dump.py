@@ -60,15 +60,19 @@ class Dump:
             for path, future in sorted(self.used.items())
         }
 
-    def find(self, *patterns: str, required: bool = True) -> list[SourceFile]:
+    def find(
+        self, *patterns: str, signature: Sequence[str] = (), required: bool = True
+    ) -> list[SourceFile]:
         """Return the dump's files whose unpacked name fits a pattern, in name order.
 
-        A dump that is a single file fits any pattern: the user has chosen it.
+        A dump that is a single file fits any pattern: the user has chosen it. With a
+        ``signature``, so does a file whose first line names these columns.
         """
         found: list[SourceFile] = []
         for path in files.files_below(self.root):
             archive = path.name.endswith((".tar.gz", ".tgz", ".tar", ".zip"))
-            if self.root.is_file() or archive or files.matches(path, patterns):
+            known = signature and set(signature) <= set(column_words(path))
+            if self.root.is_file() or archive or known or files.matches(path, patterns):
                 unpacked = files.unpack(path, self.scratch / "unpacked", self.advance)
                 if archive:
                     unpacked = [one for one in unpacked if files.matches(one.path, patterns)]

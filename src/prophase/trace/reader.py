@@ -126,6 +126,8 @@ class Reader:
     first_line: str = ""
     #: option name -> what it does, given as --option NAME=VALUE
     options: Mapping[str, str] = field(default_factory=dict)
+    #: name of a file -> which of several traces of this source it is part of
+    trace_of: Callable[[Path], str] = lambda path: ""
     #: "unix": seconds since 1970; "local": the same from local wall time; "utc+8": wall time is
     #: that much later; "relative": a zero of its own
     clock: str = "relative"

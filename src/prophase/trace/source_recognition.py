@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prophase.errors import ParameterError
+from prophase.trace.dump import first_line_of
 from prophase.trace.mapping.mapping_proposal import guess_mapping
-from prophase.trace.reader import guess_reader, readers_of
+from prophase.trace.reader import all_readers, guess_reader, readers_of
+from prophase.trace.readers.sacct_rows import DUMP_COMMAND
 from prophase.trace.source_files import files_below
 
 #: a table with none of these says nothing that could be used
@@ -39,7 +41,17 @@ def recognise_source(path: Path, tables: Sequence[str]) -> tuple[str, str | None
     try:
         return guess_reader(path).name, None
     except ParameterError:
+        _refuse_printed(path)
         return "csv", usable_mapping(path, tables)
+
+
+def _refuse_printed(path: Path) -> None:
+    """Stop at what sacct prints for people: cells are cut to the width of their column."""
+    if path.is_file() and re.match(r"\s*JobID(Raw)?\s{2,}\S", first_line_of(path)):
+        raise ParameterError(
+            f"{path}: is what sacct prints for people, with cells cut to fit and most columns "
+            f"left out. Write it as a table instead: {DUMP_COMMAND}"
+        )
 
 
 def usable_mapping(path: Path, tables: Sequence[str]) -> str:
@@ -82,8 +94,16 @@ def unsure_columns(mapping: str) -> list[str]:
 _MOST_FILES = 200
 
 
-def other_traces(folder: Path, source: str) -> dict[Path, str]:
-    """Return files of a folder that are traces of another source than the one it is read as.
+def traces_in(folder: Path, source: str) -> dict[str, list[Path]]:
+    """Return the traces that files of a folder are part of, each by its source and its name.
+
+    Several logs of one source, each of a cluster of its own, are several traces. Files that no
+    reader knows are left out.
+
+    Parameters
+    ----------
+    source : str
+        The source that the folder would be read as; a file that it knows belongs to it.
 
     Examples
     --------
@@ -91,14 +111,19 @@ def other_traces(folder: Path, source: str) -> dict[Path, str]:
     >>> _ = (folder / "sacct.txt").write_text("JobID|State|Submit|Start|End|Elapsed\\n")
     >>> header = "task_id\\thash\\tnative_id\\tname\\tstatus\\texit\\tsubmit\\trealtime\\tpeak_rss"
     >>> _ = (folder / "trace.txt").write_text(header + "\\n")
-    >>> [(path.name, name) for path, name in other_traces(folder, "sacct").items()]
-    [('trace.txt', 'nextflow')]
+    >>> {name: [path.name for path in found] for name, found in traces_in(folder, "sacct").items()}
+    {'sacct': ['sacct.txt'], 'nextflow': ['trace.txt']}
     """
     if not folder.is_dir():
         return {}
-    found = {}
+    readers = all_readers()
+    traces: dict[str, list[Path]] = {}
     for path in files_below(folder)[:_MOST_FILES]:
         known = readers_of(path)
-        if known and source not in known:
-            found[path] = known[0]
-    return found
+        if not known and (pattern := readers[source].first_line):
+            known = [source] if re.match(pattern, first_line_of(path)) else []
+        if known:
+            name = source if source in known else known[0]
+            own = readers[name].trace_of(path)
+            traces.setdefault(f"{name} {own}".strip(), []).append(path)
+    return traces

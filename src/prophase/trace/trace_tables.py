@@ -13,8 +13,9 @@ from prophase.errors import InputError
 from prophase.json_types import JsonObject
 from prophase.short_form import ShortForm
 from prophase.trace.identity.job_identity import file_rule, with_identity
-from prophase.trace.reader import guess_reader, reader_named
-from prophase.trace.schema import IDENTITY
+from prophase.trace.reader import reader_named
+from prophase.trace.schema import IDENTITY, SCHEMAS
+from prophase.trace.source_recognition import recognise_source
 from prophase.trace.staged_tables import ImportReport, stage
 from prophase.trace.workspace import Workspace
 
@@ -29,6 +30,8 @@ class Trace(ShortForm):
     clock: str = "relative"
     report: ImportReport | None = None
     truth: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    #: what columns were taken to mean, in TOML, if that was guessed from their names
+    guessed: str | None = None
 
     @property
     def jobs(self) -> pd.DataFrame:
@@ -86,7 +89,8 @@ def open_trace(
     ----------
     source : str, optional
         Name of the reader. Without it, a workspace is opened as such and other files are
-        recognised by their columns.
+        recognised by their columns; files that no reader knows are read by a mapping that is
+        guessed from the names of their columns.
     tables : sequence of str, optional
         Load only these tables.
     columns : collection of str, optional
@@ -115,8 +119,15 @@ def open_trace(
             if tables is None or name in tables
         }
         return Trace(frames, first.source, first.source_hash, first.clock)
-    reader = reader_named(source) if source else guess_reader(folder)
+    guessed = None
+    if source is None and "map" not in (options or {}):
+        source, guessed = recognise_source(folder, [*SCHEMAS])
+    reader = reader_named(source or "csv")
     with TemporaryDirectory(prefix="prophase-") as scratch:
+        if guessed is not None:
+            mapping = Path(scratch) / "mapping.toml"
+            mapping.write_text(guessed, encoding="utf-8")
+            options = {**(options or {}), "map": str(mapping)}
         staged = stage(
             reader, folder, Path(scratch), options=options, keep=keep, max_bad=max_bad, by=by
         )
@@ -126,7 +137,7 @@ def open_trace(
             if tables is None or name in tables
         }
     report = staged.report
-    return Trace(frames, reader.name, report.source_hash, report.clock, report)
+    return Trace(frames, reader.name, report.source_hash, report.clock, report, guessed=guessed)
 
 
 def _asked(held: Sequence[str], columns: Collection[str] | None) -> list[str] | None:

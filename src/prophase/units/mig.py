@@ -123,6 +123,18 @@ def mig_profiles_in(text: str) -> list[tuple[str, float]]:
     ]
 
 
+def mig_memory(name: str) -> float:
+    """Return the part of a GPU's memory that an instance of a profile has; 1 if it is unknown.
+
+    Examples
+    --------
+    >>> mig_memory("1g.5gb"), mig_memory("3g.20gb"), mig_memory("2g.12gb")
+    (0.125, 0.5, 0.5)
+    """
+    models = [model for model in MODELS.values() if name in model.profiles]
+    return models[0].profiles[name].length / models[0].slices if models else 1.0
+
+
 def _compute(name: str) -> int:
     """Return how many slices of compute the GPU of a profile has; seven where it is unknown."""
     return next((model.compute for model in MODELS.values() if name in model.profiles), 7)

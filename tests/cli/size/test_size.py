@@ -133,3 +133,44 @@ def test_several_resources_are_exported_together_and_what_is_left_out_is_said(
     unknown = prophase_here("size", trace, "--export", "slrum")
     assert unknown.returncode == 2
     assert "Did you mean 'slurm'" in unknown.stderr
+
+
+def test_a_trace_where_all_stays_says_so_and_where_to_look(prophase_here, trace: Path) -> None:
+    table = pd.read_csv(trace)
+    table.assign(memory=table["peak_rss"].max()).to_csv(trace, index=False)
+    said = prophase_here("size", trace).stdout
+    assert "0 of 2 tasks have a recommendation; 2 keep their request." in said
+    assert "Next: prophase assess" in said
+
+
+def test_a_replay_takes_what_the_trace_measures_and_says_how_jobs_are_grouped(
+    prophase_here, trace: Path
+) -> None:
+    pd.read_csv(trace).drop(columns="peak_rss").to_csv(trace, index=False)
+    done = prophase_here("size", "replay", trace, "--sizers", "request,krr")
+    assert done.returncode == 0, done.stderr
+    assert "60 tasks, time, online protocol" in done.stdout
+    assert "waste in h of limit x h of run" in done.stdout
+    assert "Grouped by task; --by changes it." in done.stdout
+
+
+def test_a_table_in_words_of_its_own_is_read_and_the_guess_is_told(
+    prophase_here, tmp_path: Path
+) -> None:
+    at = np.arange(120)
+    team = np.array(["vision", "nlp"])[at % 2]
+    table = pd.DataFrame({"namespace": team, "pod": [f"train-{number:08x}" for number in at]})
+    table["image"], table["phase"] = "reg.io/train:v1", "Succeeded"
+    began = pd.Timestamp("2026-03-01", tz="UTC") + pd.to_timedelta(97 * at, unit="min")
+    table["created"] = table["started"] = began.strftime("%Y-%m-%dT%H:%M:%SZ")
+    table["finished"] = (began + pd.Timedelta("20min")).strftime("%Y-%m-%dT%H:%M:%SZ")
+    table["memory_request"] = "64Gi"
+    table["memory_max_bytes"] = np.where(at % 2, 30, 12) * 2**30 + at * 2**20
+    path = tmp_path / "pods.csv"
+    table.to_csv(path, index=False)
+    done = prophase_here("size", path, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "guessed from their names" in done.stderr
+    advice = {row["tenant"]: row["advice"] for row in json.loads(done.stdout)["tasks"]}
+    assert 12 < advice["vision"] < 20
+    assert 30 < advice["nlp"] < 40

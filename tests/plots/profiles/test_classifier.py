@@ -8,9 +8,10 @@ from prophase.plots.profiles.classifier import (
     importance_bars,
     job_bars,
     shap_bars,
+    tree_figure,
 )
 from prophase.profile.classify.classifier_comparison import score
-from prophase.profile.classify.explanation import JobExplanation, ShapSummary
+from prophase.profile.classify.explanation import JobExplanation, ShapSummary, SplitNode
 
 
 def test_the_confusion_matrix_marks_profiles_that_no_answer_named() -> None:
@@ -52,3 +53,13 @@ def test_one_job_shows_what_pushed_it_where() -> None:
     axes = job_bars(JobExplanation(8, 0.9, 0.1, pushes), "j1").axes[0]
     assert [word.get_text() for word in axes.get_yticklabels()] == ["no group", "user = ann"]
     assert axes.get_xlim()[0] < -0.5
+
+
+def test_a_tree_is_drawn_with_its_questions_and_leaves() -> None:
+    leaf, other = SplitNode("+0.3", 0.3), SplitNode("-0.1", -0.1)
+    root = SplitNode("user is ann?", 0.0, (leaf, SplitNode("task is ps?", 0.0, (leaf, other))))
+    axes = tree_figure(root, "8", 0).axes[0]
+    words = [one.get_text().strip() for one in axes.texts]
+    assert words.count("yes") == words.count("no") == 2
+    assert [one for one in words if one.endswith("?")] == ["task is ps?", "user is ann?"]
+    assert [one for one in words if one[0] in "+-"] == ["+0.3", "+0.3", "-0.1"]

@@ -7,7 +7,12 @@ import pytest
 from prophase.errors import InputError, ParameterError
 from prophase.profile.classify import explanation as explaining
 from prophase.profile.classify.classifier import ProfileClassifier
-from prophase.profile.classify.explanation import importance, shap_of_job, shap_summary, tree_text
+from prophase.profile.classify.explanation import (
+    decision_tree,
+    importance,
+    shap_of_job,
+    shap_summary,
+)
 
 Labelled = tuple[pd.DataFrame, np.ndarray]
 
@@ -63,14 +68,14 @@ def test_the_summary_is_the_same_in_batches_of_any_size(
 
 
 def test_a_tree_is_described_by_the_words_it_asks_for(trained: ProfileClassifier) -> None:
-    text = tree_text(trained, 8)
+    text = "\n".join(decision_tree(trained, 8).lines())
     assert text.splitlines()[0].endswith("?")
     assert "  yes: +" in text
     assert "  no:  -" in text
     with pytest.raises(ParameterError, match="there are 100 per profile"):
-        tree_text(trained, 8, 100)
+        decision_tree(trained, 8, 100)
     with pytest.raises(ParameterError, match=r"no profile 4. There are: 3, 8, 9"):
-        tree_text(trained, 4)
+        decision_tree(trained, 4)
 
 
 def test_what_cannot_be_explained_says_why(trained: ProfileClassifier, labelled: Labelled) -> None:

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingColumnError, ParameterError
+from prophase.profile.classify.classifier import ProfileClassifier
+from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.node_types import (
     median_interval,
     rank_for_job,
@@ -40,6 +42,30 @@ def test_only_jobs_like_the_asked_one_count(history: pd.DataFrame) -> None:
     everyone, told = rank_for_job(history, {"user": "eve"})
     assert told == "all 600 finished jobs"
     assert sum(row["jobs"] for row in everyone) == 600
+
+
+def test_a_type_on_which_no_job_asked_for_as_much_is_filtered_out() -> None:
+    jobs = pd.DataFrame({"gpu_type": ["T4", "V100"] * 40, "duration_s": [90.0, 30.0] * 40})
+    jobs["request_gpus"] = [4.0, 1.0] * 40
+    rows, _ = rank_for_job(jobs, {"request_gpus": 2.0})
+    assert [(row["node_type"], row["rank"], row["score"]) for row in rows] == [
+        ("T4", 1, 100.0), ("V100", None, None),
+    ]  # fmt: skip
+    assert rows[1]["reason"] == "not known to fit: request_gpus 2, at most 1 ran there"
+    small, _ = rank_for_job(jobs, {"request_gpus": 1.0})
+    assert [row["score"] for row in small] == [100.0, pytest.approx(100 / 3)]
+
+
+def test_jobs_of_the_predicted_profile_are_alike(history: pd.DataFrame) -> None:
+    profiler = WorkloadProfiler().fit(history)
+    classifier = ProfileClassifier(unknown_below=0.5).fit(history, profiler.labels_)
+    job = {"user": "ann", "workload": "bert"}
+    rows, alike = rank_for_job(history, job, predicted=(profiler, classifier))
+    named = profiler.profile(int(classifier.predict(pd.DataFrame([job]), partial=True)[0]))
+    assert f"jobs of profile {named.name}, predicted with probability" in alike
+    assert sum(row["jobs"] for row in rows) == int(alike.split()[0].replace(",", ""))
+    _, other = rank_for_job(history, {"user": "eve"}, predicted=(profiler, classifier))
+    assert "as its profile is unknown (none of" in other
 
 
 @pytest.mark.parametrize("count", [5, 30, 101])

@@ -1,25 +1,18 @@
 """Deterministic simulation of the table of runs: one seed drives everything, a plain model judges.
 
-    python -m tests.runs.store.simulation [SCHEDULES] [SEED]
-
-A schedule is a list of small numbers: who does what next, how the clock jumps, which worker dies,
-which answer of the database is lost on its way. The real store (SQL on SQLite in memory) carries
-it out; beside it a model of a few dictionaries says what has to come of each step. A schedule that
-fails is printed with its seed, and the same seed fails again.
+python -m tests.runs.store.simulation [SCHEDULES] [SEED]
 """
 
 from __future__ import annotations
 
 import itertools
-import random
 import sys
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, literal, select
+from sqlalchemy import ColumnElement, literal, select
+from tests.schedules import Lossy, Simulated, Violation, try_schedules
 
 from prophase.errors import RefusedError
 from prophase.runs.states import BRANCHES, NEXT_STATE, RESET_STATES, Branch, RunState, next_state
@@ -28,47 +21,33 @@ from prophase.runs.store.records import Claim, LostClaimError, NewRun
 from prophase.runs.store.run_store import RunStore
 from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS, VERSIONS, WORKERS
 
-Result = TypeVar("Result")
 LEASE_S = 10.0
 WORKERS_AT_ONCE = 3
-#: what may happen next; the numbers of a schedule choose among these
 ACTIONS = (
     "claim", "claim", "claim", "advance", "advance", "advance", "release", "renew", "crash",
     "tick", "tick", "jump", "reset", "free", "register", "lose answer", "lose question",
 )  # fmt: skip
-Step = tuple[int, int, int]
+#: where every run stands, and who holds it
+_TABLES = select(
+    RUNS.c.id, RUNS.c.state, CLAIMS.c.token, CLAIMS.c.worker, CLAIMS.c.leased_until_s
+).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)
+_EMPTIED = (TASK_ROWS, HISTORY, CLAIMS, WORKERS, VERSIONS, RUNS)
 
 
-class LossyDatabase(Database):
-    """A database whose connection breaks when the schedule says so, before or after the commit."""
-
-    losing = ""
-
-    def write(
-        self, work: Callable[[Connection], Result], *, patience_s: float | None = None
-    ) -> Result:
-        lost, self.losing = self.losing, ""
-        if lost == "answer":
-            # committed, and nobody heard of it: the program asks again, as after real losses
-            with self.engine.begin() as connection:
-                work(connection)
-        if lost == "question":
-            with self.engine.connect() as connection:
-                transaction = connection.begin()
-                work(connection)
-                transaction.rollback()
-        with self.engine.begin() as connection:
-            return work(connection)
+class LossyDatabase(Lossy, Database):
+    """The database of runs, on a connection that breaks."""
 
 
 class ClockedStore(RunStore):
     """The real store with a clock of ours."""
 
-    now_s = 1_000_000.0
+    def __init__(self, database: Database, clock: Simulated) -> None:
+        super().__init__(database)
+        self.clock = clock
 
     @property
     def _now(self) -> ColumnElement[float]:
-        return literal(self.now_s)
+        return literal(self.clock.now_s)
 
 
 @dataclass
@@ -85,42 +64,24 @@ class Modelled:
     moves: int = 1
 
 
-class Violation(AssertionError):
-    """The store did what the model does not allow."""
+class Simulation(Simulated):
+    """The store and its model."""
 
-
-class Simulation:
-    """The store and its model, side by side."""
+    actions = ACTIONS
 
     def __init__(self) -> None:
-        self.database = LossyDatabase("sqlite://", patience_s=1.0)
-        self.database.migrate()
-        self.store = ClockedStore(self.database)
+        database = LossyDatabase("sqlite://", patience_s=1.0)
+        database.migrate()
+        super().__init__(database, _EMPTIED)
+        self.store = ClockedStore(database, self)
+        self._tables = self.sql(_TABLES)
 
-    def run(self, steps: Sequence[Step]) -> int:
-        """Carry a schedule out from an empty table; return how many steps did something."""
-        self._empty()
-        self.store.now_s = 1_000_000.0
+    def begin(self) -> None:
         self.model: dict[int, Modelled] = {}
         self.held: dict[str, list[Claim]] = {f"w{n}": [] for n in range(WORKERS_AT_ONCE)}
         self.names = itertools.count(WORKERS_AT_ONCE)
         self.registered = 0
         self._register(2)
-        for kind, first, second in steps:
-            getattr(self, "_" + ACTIONS[kind % len(ACTIONS)].replace(" ", "_"))(first, second)
-            self._compare()
-        self._check_histories()
-        return len(steps)
-
-    def close(self) -> None:
-        """Give the database back."""
-        self.database.close()
-
-    def _empty(self) -> None:
-        self.database.losing = ""
-        with self.database.engine.begin() as connection:
-            for table in (TASK_ROWS, HISTORY, CLAIMS, WORKERS, VERSIONS, RUNS):
-                connection.execute(delete(table))
 
     # what may happen
 
@@ -133,7 +94,7 @@ class Simulation:
         lost = self.database.losing
         added = self.store.register(wanted, actor="sim")
         # who asks again after a lost answer is told that nothing was new
-        self._expect(added, 0 if lost == "answer" else count, "registered")
+        self.expect(added, 0 if lost == "answer" else count, "registered")
         self.registered += count
         for run in self.store.runs():
             self.model.setdefault(run.id, Modelled())
@@ -146,13 +107,13 @@ class Simulation:
         claims = self.store.claim(branch, worker, most=most, parallel=parallel, lease_s=LEASE_S)
         for _ in range(rounds):
             expected = self._model_claim(branch, worker, most, parallel)
-        self._expect([(c.run.id, c.token) for c in claims], expected, f"{worker} {branch.name}")
+        self.expect([(c.run.id, c.token) for c in claims], expected, f"{worker} {branch.name}")
         self.held[worker] += claims
 
     def _model_claim(
         self, branch: Branch, worker: str, most: int, parallel: int
     ) -> list[tuple[int, int]]:
-        now, room = self.store.now_s, most
+        now, room = self.now_s, most
         if parallel and branch.kind == "trigger":
             busy = sum(one.state is branch.busy for one in self.model.values())
             busy += sum(
@@ -192,7 +153,7 @@ class Simulation:
             found: Any = self.store.advance(claim, event, task_rows=rows)
         except LostClaimError:
             found = LostClaimError
-        self._expect(found, expected, f"{claim.worker} run {claim.run.id} {event}")
+        self.expect(found, expected, f"{claim.worker} run {claim.run.id} {event}")
         # now and then a worker does not notice that it is done with a claim, and says it again
         if second % 4:
             self.held[claim.worker].remove(claim)
@@ -213,7 +174,7 @@ class Simulation:
         for claim in self.held[worker]:
             model = self.model[claim.run.id]
             if (model.token, model.worker) == (claim.token, claim.worker):
-                model.until_s = self.store.now_s + LEASE_S
+                model.until_s = self.now_s + LEASE_S
 
     def _crash(self, first: int, second: int) -> None:
         """A worker is killed: it forgets its claims, and another one with a new name begins."""
@@ -221,11 +182,7 @@ class Simulation:
         self.held[f"w{next(self.names)}"] = []
 
     def _tick(self, first: int, second: int) -> None:
-        self.store.now_s += (0.5, 3.0, LEASE_S - 0.5, LEASE_S + 0.5)[first % 4]
-
-    def _jump(self, first: int, second: int) -> None:
-        """The clock is set, forward or back."""
-        self.store.now_s += (3600.0, -3600.0, 60.0, -5.0)[first % 4]
+        self.now_s += (0.5, 3.0, LEASE_S - 0.5, LEASE_S + 0.5)[first % 4]
 
     def _reset(self, first: int, second: int) -> None:
         if not self.model:
@@ -241,14 +198,14 @@ class Simulation:
             done = True
         except RefusedError:
             done = False
-        self._expect(done, allowed, f"reset of run {run} from {before.label} to {goal.label}")
+        self.expect(done, allowed, f"reset of run {run} from {before.label} to {goal.label}")
         if done:
             self._model_move(model, goal, None)
             model.token += 1
 
     def _free(self, first: int, second: int) -> None:
         """The maintainer frees what silent workers hold."""
-        now = self.store.now_s
+        now = self.now_s
         silent = sorted(
             (run, one.worker)
             for run, one in self.model.items()
@@ -256,15 +213,9 @@ class Simulation:
         )
         lost = self.database.losing == "answer"
         found = sorted(self.store.release_expired())
-        self._expect(found, [] if lost else silent, "freed")
+        self.expect(found, [] if lost else silent, "freed")
         for run, _ in silent:
             self.model[run].worker, self.model[run].until_s = None, 0.0
-
-    def _lose_answer(self, first: int, second: int) -> None:
-        self.database.losing = "answer"
-
-    def _lose_question(self, first: int, second: int) -> None:
-        self.database.losing = "question"
 
     # the model, and what is compared with it
 
@@ -283,33 +234,25 @@ class Simulation:
         claims = self.held[self._worker(first)]
         return claims[second % len(claims)] if claims else None
 
-    def _compare(self) -> None:
+    def compare(self) -> None:
         """The tables say what the model says, run by run."""
-        asked = select(
-            RUNS.c.id, RUNS.c.state, CLAIMS.c.token, CLAIMS.c.worker, CLAIMS.c.leased_until_s
-        ).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)
-        with self.database.engine.connect() as connection:
-            rows = connection.execute(asked).all()
-        found = {row.id: (row.state, row.token, row.worker, row.leased_until_s) for row in rows}
+        with self.driver() as connection:
+            found = {run: rest for run, *rest in connection.execute(self._tables)}
         expected = {
-            run: (int(one.state), one.token, one.worker, one.until_s)
+            run: [int(one.state), one.token, one.worker, one.until_s]
             for run, one in self.model.items()
         }
-        self._expect(found, expected, "the tables")
+        self.expect(found, expected, "the tables")
 
-    def _check_histories(self) -> None:
+    def finish(self) -> None:
         """Every history is a path of allowed moves that ends where the run is."""
         for run, model in self.model.items():
             story = self.store.history(run)
-            self._expect(len(story), model.moves, f"moves of run {run}")
-            self._expect(story[-1].to_state, model.state, f"end of run {run}")
+            self.expect(len(story), model.moves, f"moves of run {run}")
+            self.expect(story[-1].to_state, model.state, f"end of run {run}")
             for before, move in itertools.pairwise(story):
-                self._expect(move.from_state, before.to_state, f"history of run {run}")
-                self._expect(next_state(before.to_state, move.event), move.to_state, f"run {run}")
-
-    def _expect(self, found: object, expected: object, what: str) -> None:
-        if found != expected:
-            raise Violation(f"{what}: {found}, expected {expected}")
+                self.expect(move.from_state, before.to_state, f"history of run {run}")
+                self.expect(next_state(before.to_state, move.event), move.to_state, f"run {run}")
 
 
 def _may_move(state: RunState, event: str) -> bool:
@@ -320,30 +263,5 @@ def _may_move(state: RunState, event: str) -> bool:
     return True
 
 
-def schedule(seed: int, longest: int = 40) -> list[Step]:
-    """Return the schedule of a seed."""
-    chance = random.Random(seed)
-    return [
-        (chance.randrange(len(ACTIONS)), chance.randrange(60), chance.randrange(60))
-        for _ in range(chance.randrange(5, longest))
-    ]
-
-
-def main() -> None:
-    """Try schedules, and print those that fail."""
-    numbers = [int(word) for word in sys.argv[1:]]
-    schedules, first = [*numbers, *(100_000, 0)[len(numbers) :]]
-    simulation, began, steps, failed = Simulation(), time.monotonic(), 0, 0
-    for seed in range(first, first + schedules):
-        try:
-            steps += simulation.run(schedule(seed))
-        except Violation as violation:
-            failed += 1
-            print(f"seed {seed}: {violation}", flush=True)
-    took = time.monotonic() - began
-    print(f"{schedules:,} schedules, {steps:,} steps in {took:.0f} s: {failed} violations.")
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    try_schedules(Simulation(), sys.argv[1:])

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
-from tests.runs.store.simulation import ACTIONS, Simulation, Step, Violation, schedule
+from tests.runs.store.simulation import ACTIONS, Simulation
+from tests.schedules import Step, Violation, schedule
 
 from prophase.runs.store.records import Claim
 from prophase.runs.store.tables import CLAIMS
@@ -28,7 +29,7 @@ def simulation() -> Iterator[Simulation]:
 
 def test_no_schedule_breaks_the_table(simulation: Simulation) -> None:
     for seed in range(40):
-        simulation.run(schedule(seed))
+        simulation.run(schedule(seed, len(ACTIONS)))
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -48,9 +49,9 @@ def test_a_store_that_forgets_whose_a_run_is_gets_caught(
     monkeypatch.setattr(simulation.store, "release", release)
     with pytest.raises(Violation):  # noqa: PT012
         for seed in range(200):
-            simulation.run(schedule(seed))
+            simulation.run(schedule(seed, len(ACTIONS)))
 
 
 def test_a_seed_gives_the_same_schedule() -> None:
-    assert schedule(17) == schedule(17)
-    assert schedule(17) != schedule(18)
+    assert schedule(17, 9) == schedule(17, 9)
+    assert schedule(17, 9) != schedule(18, 9)

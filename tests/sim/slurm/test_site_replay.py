@@ -244,6 +244,43 @@ def test_limits_hold_nobody_back_where_slurm_does_not_enforce_them(tmp_path: Pat
     assert any("AccountingStorageEnforce has no limits" in note for note in found.notes)
 
 
+FAIR = (
+    "PriorityType=priority/multifactor\nPriorityWeightFairshare=1000\nPriorityCalcPeriod=00:01:00\n"
+)
+
+
+@pytest.mark.parametrize("enforced", [True, False])
+def test_without_enforced_limits_an_end_between_evaluations_is_not_charged(
+    tmp_path: Path, enforced: bool
+) -> None:
+    # ann's jobs end before priorities are evaluated again, bob's runs on
+    table = jobs(
+        *[{"user": "ann", "duration_s": 50.0}] * 3,
+        {"user": "bob", "duration_s": 500.0},
+        {"user": "eve", "submit_s": 55.0, "instances": 3.0, "duration_s": 40.0},
+        {"user": "bob", "submit_s": 61.0, "instances": 3.0},
+        {"user": "ann", "submit_s": 62.0, "instances": 3.0},
+    )
+    text = ONE + FAIR + ("" if enforced else "AccountingStorageEnforce=associations\n")
+    found = starts(replay(tmp_path, text, table))
+    used_less = "bob" if enforced else "ann"
+    assert (found[6] < found[5]) == (used_less == "ann")
+
+
+def test_shares_go_by_the_tree_of_accounts(tmp_path: Path) -> None:
+    (tmp_path / "assoc.txt").write_text(
+        "Account|User|Par Name|Share\nroot|||1\nphysics||root|90\nbio||root|10\n"
+        "lab||physics|1\nlab|ann||1\nbio|bob||1\n"
+    )
+    (tmp_path / "slurm.conf").write_text(NODES + ONE + FAIR)
+    shares = slurm_settings(find_conf(tmp_path), tmp_path)["shares"].set_index(["account", "user"])
+    assert shares.loc[("lab", ""), "parent"] == "physics"
+    assert shares.loc[("physics", ""), "parent"] == ""
+    table = jobs(*[{"user": name} for name in ("ann", "bob") for _ in range(6)])
+    found = starts(replay(tmp_path, ONE + FAIR, table))
+    assert sum(found[:6]) < sum(found[6:]), "a lab of a large account goes before a small account"
+
+
 @settings(max_examples=40)
 @given(
     st.lists(

@@ -83,3 +83,17 @@ def test_on_the_task_traces_nine_of_ten_promises_are_kept_within_five_points(
         assert found.oom is not None
         assert found.oom.value <= 0.01
         assert np.isfinite([one.error_points for one in found.splits]).all()
+
+
+def test_killed_jobs_teach_the_recommendations_of_past_cut_off_dates(
+    pipeline_jobs: pd.DataFrame,
+) -> None:
+    jobs = pipeline_jobs.copy()
+    killed = (jobs["task"] == "align") & (np.arange(len(jobs)) % 7 == 0)
+    jobs.loc[killed, "memory_peak_gib"] = jobs.loc[killed, "request_memory_gib"]
+    jobs["status"] = np.where(killed, "oom", "completed")
+    taught = forward_splits(subject_of(jobs))
+    without = forward_splits(subject_of(jobs[~killed]))
+    assert max(one.advised_tasks for one in taught.splits[2:]) < min(
+        one.advised_tasks for one in without.splits
+    )

@@ -66,7 +66,7 @@ def command(
             path, jobs, told.metadata, told.label, told.profiles, seed, source
         )
         if tree is not None and profile is not None:
-            _tree(made, profile, tree, format)
+            _tree(made, profile, tree, figures, format)
         elif job is not None:
             _one(made, table, job, profile, notes, figures, format)
         else:
@@ -205,16 +205,26 @@ def _one(
     )
 
 
-def _tree(made: ProfileClassifier, profile: str, tree: int, format: Format) -> None:
-    from prophase.profile.classify.explanation import tree_text
+def _tree(
+    made: ProfileClassifier, profile: str, tree: int, figures: Path | None, format: Format
+) -> None:  # fmt: skip
+    from prophase.profile.classify.explanation import decision_tree
 
-    text = tree_text(made, profile, tree)
-    lines = [{"tree": line} for line in text.splitlines()]
+    root = decision_tree(made, profile, tree)
+    text = "\n".join(root.lines())
     document = {"profile": profile, "round": tree, "tree": text}
+    written = []
+    if figures is not None:
+        from prophase.plots.profiles.classifier import write_tree
+
+        written = [f"Wrote {write_tree(root, profile, tree, figures)} to {figures}."]
     if format is Format.table:
-        typer.echo(text)
+        typer.echo("\n".join([text, *written]))
         return
-    show_result(Result.of_rows("profile-explain-tree", lines, values=document), format)
+    lines = [{"tree": line} for line in text.splitlines()]
+    show_result(
+        Result.of_rows("profile-explain-tree", lines, values=document, notes=written), format
+    )
 
 
 def _plain(table: pd.DataFrame) -> list[JsonObject]:

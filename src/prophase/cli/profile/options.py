@@ -12,11 +12,13 @@ from prophase.cli.output import as_typed
 from prophase.cli.provenance import note_model
 from prophase.cli.settings import Formerly
 from prophase.errors import MissingFileError, ParameterError
+from prophase.plural import counted
 from prophase.trace.workspace_paths import PROFILES
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
 
@@ -164,3 +166,24 @@ def labelled_jobs(
             "nearest to its use."
         )
     return LabelledJobs(same.jobs, same.labels, notes)
+
+
+def profile_classifier(
+    past: Path, profiles: Path | None, held: WorkloadProfiler, seed: int
+) -> tuple[ProfileClassifier, str]:
+    """Return what tells the profile of a job, as `ask` has it if it can, and where it is from."""
+    from prophase.profile.classify.classifier import ProfileClassifier
+    from prophase.study.workspace_models import kept_classifier
+
+    kept = kept_classifier(past) if profiles is None else None
+    if kept is not None and set(map(str, kept.classes_)) <= {
+        str(p.profile) for p in held.profiles_
+    }:
+        return kept, "Profiles are predicted by the model that the workspace keeps, as in `ask`."
+    labelled = labelled_jobs(past, None, None, profiles, seed)
+    made = ProfileClassifier(random_state=seed).fit(labelled.jobs, labelled.labels)
+    return made, (
+        f"The workspace keeps no model for these profiles; one was learnt from "
+        f"{counted(len(labelled.jobs), 'job')} for this answer. Keep one with: prophase learn "
+        f"{as_typed(past)}"
+    )

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, finite, show_result
-from prophase.cli.profile.options import ProfilesOption, labelled_jobs, open_profiles, trace_of
+from prophase.cli.output import Format, FormatOption, finite, show_result
+from prophase.cli.profile.options import (
+    ProfilesOption,
+    open_profiles,
+    profile_classifier,
+    trace_of,
+)
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.profile.classify.classifier import ProfileClassifier
-    from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.stats import Estimate
 
 
@@ -61,7 +64,7 @@ def command(
 
     past = history or trace_of(path, None)
     held = open_profiles(profiles or past)
-    classifier, said = _classifier(past, profiles, held, seed)
+    classifier, said = profile_classifier(past, profiles, held, seed)
     trace = open_trace(path, source=source)
     done = completed(open_trace(past, tables=["jobs"]).jobs)
     found = watch_running(
@@ -94,27 +97,6 @@ def command(
     document = {"running": [asdict(one) for one in found], "false_alarms": alarms.to_dict()}
     show_result(
         Result.of_rows("profile-running", rows, values=finite(document), notes=notes), format
-    )
-
-
-def _classifier(
-    past: Path, profiles: Path | None, held: WorkloadProfiler, seed: int
-) -> tuple[ProfileClassifier, str]:
-    """Return what tells the profile of a job, as `ask` has it if it can, and where it is from."""
-    from prophase.profile.classify.classifier import ProfileClassifier
-    from prophase.study.workspace_models import kept_classifier
-
-    kept = kept_classifier(past) if profiles is None else None
-    if kept is not None and set(map(str, kept.classes_)) <= {
-        str(p.profile) for p in held.profiles_
-    }:
-        return kept, "Profiles are predicted by the model that the workspace keeps, as in `ask`."
-    labelled = labelled_jobs(past, None, None, profiles, seed)
-    made = ProfileClassifier(random_state=seed).fit(labelled.jobs, labelled.labels)
-    return made, (
-        f"The workspace keeps no model for these profiles; one was learnt from "
-        f"{counted(len(labelled.jobs), 'job')} for this answer. Keep one with: prophase learn "
-        f"{as_typed(past)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,13 +11,11 @@ from prophase import units
 from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
 from prophase.cli.queue.queue_options import (
     DrawsOption,
-    HistoryOption,
     JobArgument,
-    QueueOption,
+    TwinOptions,
+    slurm_twin,
     twin_of,
 )
-from prophase.cli.shared_options import SeedOption
-from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
 from prophase.result import Result
 
@@ -24,16 +23,19 @@ if TYPE_CHECKING:
     from prophase.sim.slurm.twin_check import TwinCheck
 
 
+@dataclass(frozen=True)
+class EtaOptions(TwinOptions):
+    """Which queue is run forward, and from what; more futures, for the ends of an interval."""
+
+    draws: DrawsOption = 60
+
+
 def command(
     job: JobArgument,
-    queue: QueueOption = None,
-    history: HistoryOption = None,
-    source: SourceOption = None,
-    draws: DrawsOption = 60,
+    options: EtaOptions,
     check: Annotated[
         int, typer.Option(min=0, help="Past instants to check and widen intervals by; 0: none.")
     ] = 12,
-    seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:
     """Say when a waiting job will start, with an interval that holds 80 % of such starts.
@@ -47,23 +49,29 @@ def command(
     `prophase queue eta 4711 --history ws`
 
     `prophase queue eta 4711 --saved now --history sacct.psv`
+
+    `prophase queue eta train-7 --kueue`
     """
     from prophase.cli.provenance import open_trace
     from prophase.sim.forecast.past_forecasts import withheld
+    from prophase.sim.kueue.kueue_twin import KueueTwin
     from prophase.sim.slurm.twin_check import check_twin
 
     with progress_bar() as progress:
         progress("looking at the queue", None)
-        twin = twin_of(queue, history, source, draws, seed)
-        checked, unchecked = None, "no history was given" if history is None else "not asked for"
-        if check and history is not None:
+        twin = twin_of(options)
+        history, checked = options.history, None
+        unchecked = "no history was given" if history is None else "not asked for"
+        if isinstance(twin, KueueTwin):
+            job, unchecked = twin.key_of(job), "that is done for Slurm alone"
+        elif check and history is not None:
             progress("checking past forecasts", None)
             try:
                 checked = check_twin(
-                    open_trace(history, source=source).jobs,
-                    twin.snapshot,
+                    open_trace(history, source=options.source).jobs,
+                    slurm_twin(twin).snapshot,
                     instants=check,
-                    random_state=seed,
+                    random_state=options.seed,
                 )
             except InputError as cause:
                 unchecked = str(cause)
@@ -71,22 +79,21 @@ def command(
         found = twin.eta(job, checked.stretch if checked else None)
         found = withheld(found, checked.why_withheld if checked else "")
     mine = twin.jobs[twin.jobs["job_id"].astype(str) == job].iloc[0]
-    slurm_s = float(mine["slurm_start_s"]) - twin.snapshot.now_s
-    rows = [
-        {
-            "job_id": job,
-            "start_s": found.p50_s,
-            "start_low_s": found.p10_s,
-            "start_high_s": found.p90_s,
-            "slurm_says_s": None if slurm_s != slurm_s else slurm_s,
-            "ahead": found.ahead,
-            "running": found.running,
-        }
-    ]
+    row = {
+        "job_id": job,
+        "start_s": found.p50_s,
+        "start_low_s": found.p10_s,
+        "start_high_s": found.p90_s,
+        "ahead": found.ahead,
+        "running": found.running,
+    }
+    if "slurm_start_s" in mine:
+        slurm_s = float(mine["slurm_start_s"]) - twin.snapshot.now_s
+        row["slurm_says_s"] = None if slurm_s != slurm_s else slurm_s
     document = {**found.to_dict(), "checked": checked.to_dict() if checked else unchecked}
     notes = _notes(found.reason, checked, unchecked)
     show_result(
-        Result.of_rows("queue-eta", finite(rows), values=finite(document), notes=notes), format
+        Result.of_rows("queue-eta", finite([row]), values=finite(document), notes=notes), format
     )
 
 

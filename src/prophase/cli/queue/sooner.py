@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prophase.cli.output import Format, FormatOption
-from prophase.cli.queue.queue_options import JobArgument, TwinOptions, show_of_twin
+from prophase.cli.queue.queue_options import JobArgument, TwinOptions, show_of_twin, slurm_twin
 
 
 def command(job: JobArgument, options: TwinOptions, format: FormatOption = Format.table) -> None:
@@ -18,7 +18,7 @@ def command(job: JobArgument, options: TwinOptions, format: FormatOption = Forma
     show_of_twin(
         "queue-sooner",
         options,
-        lambda twin: [one.row() for one in sooner(twin, job)],
+        lambda twin: [one.row() for one in sooner(slurm_twin(twin), job)],
         doing="trying other requests",
         note="Seconds from now, the middle of 80 % of the futures, all other jobs as they are.",
         format=format,

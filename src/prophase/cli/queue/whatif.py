@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption
-from prophase.cli.queue.queue_options import TwinOptions, show_of_twin
+from prophase.cli.queue.queue_options import TwinOptions, show_of_twin, slurm_twin
 from prophase.errors import ParameterError
 
 
@@ -39,7 +39,7 @@ def command(
     show_of_twin(
         "queue-whatif",
         options,
-        lambda twin: what_if(twin, orders=order or (), down=down or ()),
+        lambda twin: what_if(slurm_twin(twin), orders=order or (), down=down or ()),
         doing="running it forward",
         note="Seconds from now over all waiting jobs; change: 80 % of the futures lie within.",
         format=format,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prophase.cli.output import Format, FormatOption
-from prophase.cli.queue.queue_options import JobArgument, TwinOptions, show_of_twin
+from prophase.cli.queue.queue_options import JobArgument, TwinOptions, show_of_twin, slurm_twin
+from prophase.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from prophase.sim.forecast.live_twin import LiveTwin
 
 
 def command(job: JobArgument, options: TwinOptions, format: FormatOption = Format.table) -> None:
@@ -12,14 +18,21 @@ def command(job: JobArgument, options: TwinOptions, format: FormatOption = Forma
     Examples:
 
     `prophase queue why 4711 --history ws`
-    """
-    from prophase.sim.slurm.twin_answers import why_waits
 
+    `prophase queue why train-7 --kueue`
+    """
     show_of_twin(
         "queue-why",
         options,
-        lambda twin: why_waits(twin, job),
+        lambda twin: _causes(twin, job),
         doing="taking causes away",
         note="Seconds from now in one future; change: against the queue as it is.",
         format=format,
     )
+
+
+def _causes(twin: LiveTwin, job: str) -> list[JsonObject]:
+    from prophase.sim.kueue.kueue_twin import KueueTwin
+    from prophase.sim.slurm.twin_answers import why_waits
+
+    return twin.why(job) if isinstance(twin, KueueTwin) else why_waits(slurm_twin(twin), job)

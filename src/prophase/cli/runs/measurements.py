@@ -70,7 +70,7 @@ def export_command(
 
     `prophase runs export --workspace ws`
 
-    `prophase runs export --workspace ws --since 2024-01-01 --task train`
+    `prophase runs export --workspace ws --since 2024-01-01 --of-task train`
     """
     from prophase.runs.measured_rows import export
     from prophase.runs.run_filter import RunFilter

@@ -121,7 +121,7 @@ def tasks_command(
 
     Example:
 
-    `prophase runs tasks --task train --ended oom`
+    `prophase runs tasks --of-task train --ended oom`
     """
     from prophase.runs.run_filter import RunFilter
     from prophase.runs.status import list_tasks

@@ -32,7 +32,7 @@ def command(
         float | None,
         typer.Option(help="The most a task can get; the largest request if left out."),
     ] = None,
-    resource: ResourceOption = "memory",
+    resource: ResourceOption = "auto",
     by: GroupOption = None,
     seed: SeedOption = 0,
     source: SourceOption = None,
@@ -99,8 +99,10 @@ def _shown(row: JsonObject) -> JsonObject:
 def _remarks(found: JsonObject) -> list[str]:
     tasks = int(found["sizers"][0]["tasks"])
     said = [
-        f"{tasks:,} tasks, {found['protocol']} protocol, {found['track']} track; waste in "
-        f"{found['unit']}; at most {found['node']:.4g} per task."
+        f"{tasks:,} tasks, {found['resource']}, {found['protocol']} protocol, {found['track']} "
+        "track; waste in "
+        f"{found['unit']}; at most {found['node']:.4g} per task.",
+        found["grouped"],
     ]
     unfit = max(int(row["unfit"]) for row in found["sizers"])
     if unfit:

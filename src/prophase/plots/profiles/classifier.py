@@ -1,4 +1,4 @@
-"""Figures of a profile classifier: confusion, importance, and SHAP over jobs and of one."""
+"""Figures of a profile classifier: confusion, importance, SHAP over jobs and of one, a tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from prophase.plots.profiles.labels import OUTLIER_COLOUR
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, note, save, save_table
 from prophase.profile.classify.classifier_comparison import ClassifierScores
-from prophase.profile.classify.explanation import JobExplanation, ShapSummary
+from prophase.profile.classify.explanation import JobExplanation, ShapSummary, SplitNode
 from prophase.result.short_names import short, short_names
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
@@ -155,6 +155,64 @@ def job_bars(found: JobExplanation, job: str) -> Figure:
 
     told = f"Job {short(job, 16)}: profile {found.profile}, probability {found.probability:.2f}"
     return draw(paint, title=told, height_in=1.4 + 0.34 * len(names), width_in=7.0)
+
+
+#: inches from a question to the next, and between leaves
+_DEEPER_IN, _APART_IN = 2.3, 0.32
+
+
+def tree_figure(root: SplitNode, profile: str, tree: int) -> Figure:
+    """Draw a tree from left to right: questions, and what leaves add to the log-odds."""
+    leaves: list[float] = []
+    depths = [0]
+
+    def paint_node(axes: Axes, node: SplitNode, depth: int) -> float:
+        """Draw a node behind its branches, and return its height."""
+        depths.append(depth)
+        if not node.branches:
+            leaves.append(node.value)
+            height = float(len(leaves))
+            colour = COLOURS[0] if node.value >= 0 else COLOURS[1]
+            axes.text(depth, height, f" {node.words}", color=colour, va="center", fontsize=8)
+            return height
+        heights = [paint_node(axes, branch, depth + 1) for branch in node.branches]
+        height = sum(heights) / len(heights)
+        for word, at in zip(("yes", "no"), heights, strict=True):
+            axes.plot([depth, depth + 1], [height, at], color=MUTED, linewidth=0.9, zorder=1)
+            axes.text(
+                depth + 0.6, height + 0.6 * (at - height), word, fontsize=7, color=MUTED,
+                ha="center", va="center", backgroundcolor=PAPER, zorder=2,
+            )  # fmt: skip
+        frame = {"boxstyle": "round,pad=0.3", "facecolor": PAPER, "edgecolor": MUTED}
+        axes.text(depth, height, short(node.words, 30), color=INK, ha="center", va="center",
+                  fontsize=8, bbox=frame, zorder=3)  # fmt: skip
+        return height
+
+    def paint(axes: Axes) -> None:
+        paint_node(axes, root, 0)
+        axes.set_xlim(-0.5, max(depths) + 0.35)
+        axes.set_ylim(len(leaves) + 0.7, 0.3)
+        axes.axis("off")
+
+    told = f"Profile {short(profile, 16)}, round {tree}: what each answer adds to the log-odds"
+    count, deep = _size_of(root)
+    return draw(paint, title=told, width_in=1.6 + _DEEPER_IN * max(deep, 1),
+                height_in=1.1 + _APART_IN * max(count, 3))  # fmt: skip
+
+
+def _size_of(node: SplitNode) -> tuple[int, int]:
+    """Return how many leaves a tree has, and how many questions lie before the farthest."""
+    if not node.branches:
+        return 1, 0
+    sizes = [_size_of(branch) for branch in node.branches]
+    return sum(leaves for leaves, _ in sizes), 1 + max(deep for _, deep in sizes)
+
+
+def write_tree(root: SplitNode, profile: str, tree: int, folder: Path) -> str:
+    """Write the figure of a tree and return its name."""
+    name = f"tree-{profile}-{tree}"
+    save(tree_figure(root, profile, tree), folder, name)
+    return f"{name}.png"
 
 
 def write_explanation(

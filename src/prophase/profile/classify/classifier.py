@@ -62,7 +62,8 @@ class ProfileClassifier:
     [8, 'unknown']
     """
 
-    #: xgboost (the paper's), target-encoded, embedding, nearest, rules or most-frequent
+    #: xgboost (the paper's), target-encoded, embedding, autoencoder, nearest, rules,
+    #: most-frequent
     method: str = DEFAULT
     _: KW_ONLY
     #: the paper's user, group, workload, task and job name as far as they are there, every submit-

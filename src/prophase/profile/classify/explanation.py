@@ -241,7 +241,27 @@ def _contributions(method: OneHotBoosted, words: Words, classes: int) -> Floats:
     return np.asarray(found, dtype=np.float64).reshape(len(words), classes, -1)
 
 
-def tree_text(classifier: ProfileClassifier, profile: Label, tree: int = 0) -> str:
+@dataclass(frozen=True)
+class SplitNode:
+    """A question of a tree and what follows on yes and on no; a leaf has none of these."""
+
+    #: the question, or what the leaf adds to the log-odds
+    words: str
+    #: of a leaf, what it adds to the log-odds
+    value: float = 0.0
+    #: the branches on yes and on no
+    branches: tuple[SplitNode, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the tree as text, branches indented."""
+        yield self.words
+        for word, branch in zip(("yes: ", "no:  "), self.branches, strict=False):
+            first, *rest = branch.lines()
+            yield f"  {word}{first}"
+            yield from (f"  {line}" for line in rest)
+
+
+def decision_tree(classifier: ProfileClassifier, profile: Label, tree: int = 0) -> SplitNode:
     """Return one tree of a profile; leaves are what it adds to the log-odds.
 
     Parameters
@@ -256,7 +276,7 @@ def tree_text(classifier: ProfileClassifier, profile: Label, tree: int = 0) -> s
     >>> import pandas as pd
     >>> jobs = pd.DataFrame({"user": ["ann", "bob"] * 30})
     >>> classifier = ProfileClassifier(unknown_below=0.5).fit(jobs, [8, 3] * 30)
-    >>> print(tree_text(classifier, 8))
+    >>> print("\\n".join(decision_tree(classifier, 8).lines()))
     user is ann?
       yes: +0.2812
       no:  -0.2812
@@ -268,20 +288,15 @@ def tree_text(classifier: ProfileClassifier, profile: Label, tree: int = 0) -> s
     if not 0 <= tree < rounds:
         raise ParameterError(f"tree is {tree}; there are {rounds} per profile, from 0 on.")
     root = json.loads(trees[tree * classes + profile_code(classifier, profile)])
-    return "\n".join(_lines(root, method.encoding.names()))
+    return _split_node(root, method.encoding.names())
 
 
-def _lines(node: JsonObject, names: list[tuple[str, str]]) -> Iterator[str]:
+def _split_node(node: JsonObject, names: list[tuple[str, str]]) -> SplitNode:
     if "leaf" in node:
-        yield f"{node['leaf']:+.4g}"
-        return
+        return SplitNode(f"{node['leaf']:+.4g}", float(node["leaf"]))
     column, value = names[int(str(node["split"]).removeprefix("f"))]
-    yield f"{column} is {value}?"
     children = {child["nodeid"]: child for child in node["children"]}
     # a job without the word has no entry in its sparse row: it follows the missing branch
     present = node["yes" if float(node["split_condition"]) > 1.0 else "no"]
-    absent = node["missing"]
-    for word, number in (("yes: ", present), ("no:  ", absent)):
-        first, *rest = _lines(children[number], names)
-        yield f"  {word}{first}"
-        yield from (f"  {line}" for line in rest)
+    branches = (_split_node(children[one], names) for one in (present, node["missing"]))
+    return SplitNode(f"{column} is {value}?", 0.0, tuple(branches))

@@ -28,6 +28,8 @@ _LEAST_HUMP, _HUMPS_APART = 0.15, 8.0
 _FEWEST_OUTCOMES = 20
 #: values never seen that make an answer unsure
 _FEW_STRANGE, _MANY_STRANGE = 1, 3
+#: fewer finished jobs than this may be alike by chance
+_FEW_JOBS = 3
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,22 @@ class TargetForecast:
     @property
     def value(self) -> float:
         return self.predicted.value
+
+    @property
+    def in_words(self) -> bool:
+        """Whether outcomes differ so much that no single number is told."""
+        wide = self.low > 0 and self.high / self.low > _NO_FACE
+        return self.early is not None or bool(wide and self.quantiles)
+
+    @property
+    def typical(self) -> float:
+        """What is told as usual: the number, or what half of jobs like this one stay below."""
+        return self.quantiles.get("0.5", self.value) if self.in_words else self.value
+
+    @property
+    def careful(self) -> float:
+        """What is told as much: the upper end, or what nine in ten of such jobs stay below."""
+        return self.quantiles.get("0.9", self.high) if self.in_words else self.high
 
     @property
     def low(self) -> float:
@@ -186,10 +204,11 @@ class JobForecast(ShortForm):
     def lines(self) -> list[str]:
         """Return the answer in words, a line each."""
         lines = [self.name]
+        limit = self.job.get("time_limit_s")
         if self.profile is not None:
             sure = f"{self.profile.probability:.0%} sure"
             lines.append(f"  profile {self.profile.profile} ({sure}; {self.profile.reason})")
-        lines += [f"  {line}" for line in _aligned([_cells(one) for one in self.targets])]
+        lines += [f"  {line}" for line in _aligned([_cells(one, limit) for one in self.targets])]
         lines += [f"  {_size_words(size)}" for size in self.sizes]
         lines += [
             f"  Mattered for {one.target}: {_mattered(one)}"
@@ -200,17 +219,17 @@ class JobForecast(ShortForm):
         return lines
 
 
-def _cells(one: TargetForecast) -> list[str]:
+def _cells(one: TargetForecast, limit: object) -> list[str]:
     """Return one target as cells: name, value, range, confidence and reason."""
     if one.abstained:
         return [one.target, "no answer", "", "", one.reason]
     value, low, high = (say(one.target, end) for end in (one.value, one.low, one.high))
-    if one.early is not None or (one.low > 0 and one.high / one.low > _NO_FACE and one.quantiles):
-        return [one.target, _shape(one), "", f"{one.confidence} confidence", one.reason]
+    if one.in_words:
+        return [one.target, _shape(one, limit), "", f"{one.confidence} confidence", one.reason]
     return [one.target, value, f"90 %: {low} to {high}", f"{one.confidence} confidence", one.reason]
 
 
-def _shape(one: TargetForecast) -> str:
+def _shape(one: TargetForecast, limit: object) -> str:
     """Say a wide distribution in words: a number between its ends would have a false face."""
     runs = one.target == "duration_s"
     if one.early is not None:
@@ -219,10 +238,20 @@ def _shape(one: TargetForecast) -> str:
         if runs:
             return f"{share} end within {within}; the others run about {rest}"
         return f"{share} need at most {within}; the others about {rest}"
-    half, most = (say(one.target, one.quantiles[level]) for level in ("0.5", "0.9"))
-    if runs:
-        return f"half end within {half}, one in ten runs longer than {most}"
-    return f"half need at most {half}, one in ten more than {most}"
+    ends = [one.quantiles[level] for level in ("0.1", "0.5", "0.9")]
+    few, half, most = (say(one.target, end) for end in ends)
+    # where the spread is, is what a reader plans by
+    lower = ends[0] > 0 and ends[1] / ends[0] > max(ends[2] / ends[1], _HUMPS_APART)
+    if not runs:
+        least = f"one in ten needs at most {few}, half" if lower else "half need"
+        return f"{least} at most {half}, one in ten more than {most}"
+    least = f"one in ten ends within {few}, half" if lower else "half end"
+    if isinstance(limit, int | float) and ends[2] >= limit > 0:
+        until = f"until the limit of {say(one.target, limit)}"
+        if ends[1] >= limit:
+            return f"half run {until}"
+        return f"{least} within {half}, one in ten runs {until}"
+    return f"{least} within {half}, one in ten runs longer than {most}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
@@ -250,20 +279,28 @@ def unit_of(target: str) -> str:
     return column.unit if column is not None else ""
 
 
-def confidence_of(stratum: str, low: float, high: float, strange: int = 0) -> Confidence:
+def confidence_of(
+    stratum: str, low: float, high: float, strange: int = 0, seen: int = _FEW_JOBS
+) -> Confidence:
     """Return how far an answer can be relied on: how alike past jobs are, how narrow the range.
 
-    ``strange`` values that no job of the history had make it less.
+    ``strange`` values that no job of the history had make it less, and so do few finished jobs
+    of the closest kind, ``seen``.
 
     Examples
     --------
     >>> confidence_of("seen", 10.0, 30.0), confidence_of("new", 10.0, 30.0)
     ('high', 'medium')
+    >>> confidence_of("seen", 10.0, 30.0, seen=1), confidence_of("partly", 10.0, 30.0, seen=1)
+    ('medium', 'low')
     """
+    few = seen < _FEW_JOBS
+    if few and stratum != "seen":
+        return "low"
     factor = high / low if low > 0 else math.inf
     if not math.isfinite(factor) or factor > _WIDE or strange >= _MANY_STRANGE:
         return "low"
-    unsure = stratum == "new" or strange >= _FEW_STRANGE
+    unsure = stratum == "new" or few or strange >= _FEW_STRANGE
     if factor <= _NARROW:
         return "medium" if unsure else "high"
     return "low" if unsure else "medium"

@@ -19,6 +19,7 @@ from prophase.profile.job_forecast.forecast import (
     RequestAndNeed,
     TargetForecast,
     confidence_of,
+    say,
     unit_of,
 )
 from prophase.profile.predict.job_model import JobModel
@@ -162,7 +163,9 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
         target=target,
         unit=unit_of(target),
         predicted=Estimate(value, low, high, level=0.9),
-        confidence="none" if silent else confidence_of(stratum, low, high, strange),
+        confidence="none"
+        if silent
+        else confidence_of(stratum, low, high, strange, int(first["seen"])),
         reason=str(told["reason"][0]),
         stratum=stratum,
         seen=int(first["seen"]),
@@ -212,7 +215,7 @@ def _sizes(found: Sequence[TargetForecast], columns: JsonMapping) -> tuple[Reque
             asked, factor = columns.get(request), _IN_REQUESTS.get(need.target, 1.0)
             if request == "request_gpus" and not asked and need.high <= 0:
                 continue  # a job that asks for no GPU and needs none
-            typical, safe = factor * need.value, factor * need.high
+            typical, safe = factor * need.typical, factor * need.high
             sizes.append(RequestAndNeed(request, asked, typical, safe, need.target))
     return tuple(sizes)
 
@@ -241,10 +244,12 @@ def _unsure(
     for one in found:
         if one.abstained:
             sentences.append(f"{one.target}: {one.reason}.")
-    low = [one.target for one in found if one.confidence == "low"]
+    low = [one for one in found if one.confidence == "low"]
     if low:
-        named = "every target" if len(low) == len(found) > 1 else ", ".join(low)
-        sentences.append(f"low confidence for {named}: plan with the upper end of the range.")
+        named = "every target" if len(low) == len(found) > 1 else ", ".join(o.target for o in low)
+        first = " and ".join(f"{say(one.target, one.careful)} of {one.target}" for one in low[:2])
+        rest = ", the others likewise" if len(low) > 2 else ""
+        sentences.append(f"low confidence for {named}: plan with {first}{rest}.")
     return tuple(sentences)
 
 

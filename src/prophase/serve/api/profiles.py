@@ -66,6 +66,7 @@ class NodesQuestion(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     job: JsonObject | None = None
+    by_profile: bool = False
     profile: Annotated[int | str | None, Field(union_mode="left_to_right")] = None
     column: Annotated[str | None, Field(max_length=100)] = None
     enough: Annotated[int, Field(ge=1, le=1_000_000)] = 30
@@ -89,6 +90,10 @@ def rank_nodes(
     options: JsonObject = {"column": question.column, "enough": question.enough}
     if question.job is not None:
         told = from_fields(question.job, form="job description", where="the job")
+        if question.by_profile:
+            if held.classifier is None:
+                raise Problem(409, "no model tells profiles yet. Run: prophase learn")
+            options["predicted"] = held.profiler, held.classifier
         rows, alike = rank_for_job(history, dict(told.columns), **options)
     elif question.profile is not None:
         chosen, alike = jobs_of_profile(held.profiler, history, question.profile)

@@ -148,9 +148,17 @@ class TaskRows:
         from prophase.trace.service_tables import TASKS
 
         base = self._opened()
+        taken: list[str] = []
 
         def write(connection: Connection) -> RowMapping | None:
             base.lock(connection, _CLAIM_LOCK)
+            mine = (TASKS.c.id.in_(taken), TASKS.c.state == "running", TASKS.c.worker == worker)
+            row = (
+                connection.execute(select(TASKS).where(*mine)).mappings().first() if taken else None
+            )
+            if row is not None:
+                # taken before, and the answer was lost on its way
+                return row
             busy = select(TASKS.c.id).where(TASKS.c.state == "running", TASKS.c.kind.in_(WRITING))
             asked = select(TASKS).where(
                 TASKS.c.queue == self._queue,
@@ -161,6 +169,7 @@ class TaskRows:
                 asked = asked.where(TASKS.c.kind.not_in(WRITING))
             row = connection.execute(asked.order_by(TASKS.c.asked_at).limit(1)).mappings().first()
             if row is not None:
+                taken.append(row["id"])
                 change = update(TASKS).where(TASKS.c.id == row["id"])
                 connection.execute(
                     change.values(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.errors import InputError, ProphaseError
 from prophase.json_types import JsonObject
@@ -207,13 +208,20 @@ def _allocation(usage: pd.DataFrame, name: str, progress: Progress) -> JsonObjec
     return {
         **shown(comparison_result(found, notes)),
         "learnt_from": len(found.fit.series),
-        "time_s": (np.arange(test.lengths[run])[::every] * test.step_s).tolist(),
+        "time_s": _clock_of(usage, name, int(test.lengths[run]), test.step_s)[::every].tolist(),
         "use": test.use[inside][::every].tolist(),
         "given": {
             one.policy: test.per_sample(one.allocation)[inside][::every].tolist()
             for one in found.judged
         },
     }
+
+
+def _clock_of(usage: pd.DataFrame, name: str, samples: int, step_s: float) -> NDArray[np.float64]:
+    """Return when a series was sampled, from its start; steps differ between series."""
+    times = np.sort(usage.loc[usage["series_id"] == name, "time_s"].to_numpy(float))
+    usual = float(np.median(np.diff(times))) if len(times) > 1 else step_s
+    return np.arange(samples) * (usual if len(times) == samples else step_s)
 
 
 def profile_context(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObject:

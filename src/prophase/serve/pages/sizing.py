@@ -18,6 +18,7 @@ from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.table_view import as_csv, rows_table
 from prophase.serve.pages.templates import here, page
 from prophase.serve.problems import Problem
+from prophase.sizing.gpu_grants import how_to_share
 from prophase.sizing.resources import RESOURCES
 
 router = APIRouter()
@@ -129,7 +130,8 @@ def one_task(
         if row is None:
             raise Problem(404, f"there is no task {name!r} among those that can be sized.")
         explained = look.data["explained"].get(name)
-        context |= {"data": data, "row": row, "explained": explained}
+        sharing = how_to_share(resource, [] if row["keep"] else [row])
+        context |= {"data": data, "row": row, "explained": explained, "sharing": sharing}
         if explained:
             context["dots"] = _history_chart(explained)
             context["risks"] = _risk_chart(row, explained)

@@ -77,5 +77,7 @@ function copyButton(button) {
 }
 
 themeButton();
+// on a phone the pages are a strip that scrolls: show where we are
+document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
 ready(document);
 document.documentElement.dataset.ready = "yes";

@@ -14,6 +14,7 @@ from prophase.serve.submit.annotations import (
     CONTAINER,
     MODE,
     PODS,
+    PREFIX,
     annotations_of,
     changed,
     labels_of,
@@ -35,6 +36,8 @@ from prophase.serve.submit.policy import MODES, SubmitRules
 from prophase.sizing.job_request import RequestRecommendation
 from prophase.study.submission.job_recommender import JobRecommendation, RecommendsForJob
 
+#: the resource that a whole GPU is, and the annotation that names the part given instead
+_WHOLE_GPU, _PART = "nvidia.com/gpu", PREFIX + "gpu-part"
 #: resource -> column of the job table
 _COLUMNS = {"memory": "request_memory_gib", "cpu": "request_cpu_cores"}
 
@@ -85,7 +88,7 @@ def decide(
     if document.get("kind") == "Pod" and notes.get(MODE) in MODES:
         return _made_from_template(document, notes, rules, attempt_of, bounds)
     places = pod_places(document)
-    sized = [name for name in _COLUMNS if name in rules.resources]
+    sized = [name for name in (*_COLUMNS, "gpu") if name in rules.resources]
     counsels = [
         counsellor.counsel(submission_of(document, one, namespace), resources=sized)
         for one in places
@@ -157,6 +160,11 @@ def _apply(
     spec = (*place.path, "spec", "containers", target, "resources")
     said, is_set = [], False
     for one in wanted:
+        if one.resource == "gpu":
+            refused = _set_gpu(patch, place, target, one) if attempt == 1 else "gpu: a whole one"
+            said += [refused] if refused else []
+            is_set |= refused is None
+            continue
         refused = _set(patch, spec, place.template, target, one, rules, attempt, bounds)
         said += [refused] if refused else []
         is_set |= refused is None
@@ -196,6 +204,34 @@ def _set(
     if follows:
         patch.put((*path, "limits", one.resource), quantity(one.resource, own))
     return None
+
+
+def _set_gpu(patch: Patch, place: PodPlace, target: int, one: RequestRecommendation) -> str | None:
+    """Ask for a part of a GPU in place of a whole one; returns why not, if not."""
+    containers, _ = containers_of(place.template)
+    asked = [_gpus_of(held) for held in containers]
+    if one.part is None or not one.part.kubernetes:
+        return "gpu: no part of a GPU is known that the nodes give"
+    if asked[target] != "1" or any(held for at, held in enumerate(asked) if at != target):
+        return "gpu: only one whole GPU of one container is exchanged for a part"
+    path = (*place.path, "spec", "containers", target, "resources")
+    _exchange(patch, path, _WHOLE_GPU, one.part.kubernetes)
+    patch.put((*place.path, "metadata", "annotations", _PART), one.part.kubernetes)
+    return None
+
+
+def _exchange(patch: Patch, path: tuple[str | int, ...], old: str, new: str) -> None:
+    """Ask for one of a resource in place of another; requests and limits of such are the same."""
+    for kind in ("requests", "limits"):
+        patch.remove((*path, kind, old))
+        patch.put((*path, kind, new), "1")
+
+
+def _gpus_of(container: JsonMapping) -> str:
+    """Return how many whole GPUs a container asks for, as it is written; empty if none."""
+    held = mapping(container.get("resources"))
+    told = (mapping(held.get(kind)).get(_WHOLE_GPU) for kind in ("limits", "requests"))
+    return next((str(one) for one in told if one is not None), "")
 
 
 def _target(template: JsonMapping) -> tuple[int | None, str]:
@@ -242,6 +278,11 @@ def _made_from_template(
             path = ("spec", "containers", target, "resources")
             if _set(patch, path, document, target, one, rules, attempt, bounds) is None:
                 said.append(f"{resource}: {quantity(resource, one.rung(attempt))}")
+    part, (target, _) = str(notes.get(_PART, "")), _target(document)
+    if part and "gpu" in rules.resources and target is not None:
+        # a part that did not do: the whole GPU that was asked for
+        _exchange(patch, ("spec", "containers", target, "resources"), part, _WHOLE_GPU)
+        said.append("gpu: a whole one")
     if not said:
         return SubmitDecision("skipped", decided_before)
     words = f"attempt {attempt} asks for the next rung ({', '.join(said)})"

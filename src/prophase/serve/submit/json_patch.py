@@ -44,6 +44,17 @@ class Patch:
         self._add(path, value)
         held[path[-1]] = value
 
+    def remove(self, path: Path) -> None:
+        """Take a value away, if it is there."""
+        held = self.after
+        for key in path[:-1]:
+            held = held[key] if isinstance(key, int) else held.get(key)
+            if not isinstance(held, dict | list):
+                return
+        if path[-1] in held:
+            self.operations.append({"op": "remove", "path": pointer(path)})
+            del held[path[-1]]
+
     def encoded(self) -> str:
         """Return the patch as an admission answer holds it."""
         return base64.b64encode(json.dumps(self.operations).encode()).decode()

@@ -2,7 +2,7 @@
 
     [submit]
     mode = "dry-run"                 # off, dry-run, annotate (Slurm: tell) or set
-    resources = ["memory"]           # what is set: memory, cpu; time with Slurm
+    resources = ["memory"]           # what is set: memory, cpu; also gpu (Kubernetes), time (Slurm)
     limits = "keep"                  # or "set": limits follow requests
 
     [submit.namespaces."team-*"]     # the first pattern that fits counts
@@ -36,7 +36,7 @@ Mode = Literal["off", "dry-run", "annotate", "set"]
 #: from nothing to everything
 MODES: tuple[Mode, ...] = get_args(Mode)
 LABEL = "prophase.dev/mode"
-_RESOURCES = ("memory", "cpu", "time")
+_RESOURCES = ("memory", "cpu", "gpu", "time")
 _LIMITS = ("keep", "set")
 #: another word for a mode
 _SAME_MODE = {"tell": "annotate"}

@@ -198,7 +198,7 @@ def _memory(one: RequestRecommendation, amount: float, job: JsonMapping) -> dict
 def _options(counsel: JobRecommendation, script: str, attempt: int) -> dict[str, int | str]:
     """Return the options of sbatch to set."""
     advised, _ = recommended_options(counsel, script_options(script, "the script"), attempt=attempt)
-    return {one.option: one.value for one in advised}
+    return {one.option: one.value for one in advised if one.option != "gres"}
 
 
 def _line(
@@ -237,7 +237,7 @@ def _note(counsel: JobRecommendation, job: JsonMapping) -> str:
     """
     said = []
     for one in counsel.requests:
-        if not one.change or one.asked is None or one.resource == "cpu":
+        if not one.change or one.asked is None or one.resource in ("cpu", "gpu"):
             continue
         if one.resource == "time":
             factor = 1.0 / 60.0

@@ -242,6 +242,7 @@ def prepare_slurm(
             np.zeros(count + 1),
             _ints(count + 1),
             _ints(max(len(partitions), 1)),
+            _ints(count + 1),
             _ints(2 * count + 2),
         ),
         s.SlurmRunning(
@@ -452,6 +453,7 @@ def _numbers(
         main_depth=int(rules.scheduler.get("main_depth", 100)),
         per_partition=int(rules.scheduler.get("per_partition", 0)),
         limits_stop=bool(rules.scheduler.get("limits_stop", 0)),
+        ends_count=bool(rules.scheduler.get("ends_count", 1)),
     )
     if backfill is not None:
         numbers = numbers._replace(

@@ -172,8 +172,14 @@ class SiteRules:
 
     def shares(self) -> pd.DataFrame | None:
         """Return the table of shares, if associations say any."""
+        # accounts stand below each other, root's directly below everybody
         rows = [
-            {"account": one.account, "user": one.user, "share": one.share}
+            {
+                "account": one.account,
+                "user": one.user,
+                "share": one.share,
+                "parent": "" if one.user or one.parent == "root" else one.parent,
+            }
             for one in self.associations
             if one.account != "root" or one.user
         ]
@@ -229,6 +235,8 @@ def _scheduler(settings: Mapping[str, str]) -> dict[str, float]:
         "main_depth": _number(options.get("default_queue_depth"), 100),
         "per_partition": _number(options.get("bf_max_job_part"), 0),
         "limits_stop": float("assoc_limit_stop" in options),
+        # without enforced limits nobody tells the priority plug-in that a job has ended
+        "ends_count": float(_enforces(settings)),
         # events of so many seconds are taken together: half of them pass on average
         "main_s": _number(options.get("batch_sched_delay"), 3.0) / 2,
         # a requeued job waits until its old credential has expired, and a second more

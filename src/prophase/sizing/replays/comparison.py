@@ -14,6 +14,7 @@ from prophase.json_types import JsonObject
 from prophase.sizing.registry import make_online_sizer
 from prophase.sizing.replays.replay import PROTOCOLS, Replayed, replay
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, Track, task_runs
+from prophase.sizing.resources import sized_resource
 from prophase.sizing.sizer import Outcome
 
 #: instances a task must have to take part
@@ -79,6 +80,8 @@ def compare(
         Passed to every sizer.
     node : float, optional
         The most that can be given; without it the largest request of the trace.
+    resource : str
+        One of :data:`~prophase.sizing.resources.RESOURCES`, or "auto".
     show : callable
         Called with a sizer's name and the percentage done.
 
@@ -93,6 +96,7 @@ def compare(
         )
     if node is not None and not node > 0:
         raise ParameterError(f"node is {node}, but a node has more than nothing.")
+    resource = sized_resource(jobs, resource)
     runs = task_runs(jobs, track=track, resource=resource)
     for name in sizers:
         make_online_sizer(name, risk)
@@ -108,9 +112,10 @@ def compare(
         "track": track,
         "risk": risk,
         "resource": resource,
-        "unit": f"{runs.resource.unit} h",
+        "unit": runs.resource.saved_unit if runs.resource.held else "h of limit x h of run",
         "node": runs.largest_request if node is None else node,
         "left_out": runs.left_out,
+        "grouped": runs.rule.sentence,
         "sizers": rows,
     }
 

@@ -242,10 +242,11 @@ def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:
     """Return submit, start and end; a trace without clocks runs one task after the other."""
     submit, start = _numbers(jobs, "submit_s"), _numbers(jobs, "start_s")
     end = _numbers(jobs, "end_s")
-    row = np.arange(len(jobs), dtype=float)
     if np.isnan(submit).all() and np.isnan(start).all():
         order = _numbers(jobs, "submit_order")
-        submit = np.where(np.isnan(order), row, order)
+        # the order of rows is no order in time: rows sorted by use would look like rising use
+        mixed = np.random.default_rng(0).permutation(len(jobs)).astype(float)
+        submit = np.where(np.isnan(order), mixed, order)
         # nothing says what ran beside what: each ends before the next is submitted
         return submit, submit, submit + 0.5
     submit = np.where(np.isnan(submit), start, submit)

@@ -212,7 +212,8 @@ def _cut(shared: _Shared, number: int) -> tuple[SplitResult, _Followed | None]:
     subject, cuts = shared.subject, shared.cuts
     workload, cut = subject.today, cuts[number]
     submit, end = workload.submit_s, _ends(workload.jobs, workload.submit_s, workload.duration_s)
-    past, later = (end <= cut) & (subject.tasks != ""), submit >= cut
+    # killed jobs follow no recommendation, but teach one: they needed more than they had
+    past, later = end <= cut, submit >= cut
     advice = _advice_of(workload.jobs[past], subject.resource, shared.risk, shared.gate)
     if advice is None:
         nothing = SplitResult(

@@ -15,13 +15,14 @@ from prophase.errors import (
     storage_error,
 )
 from prophase.json_types import JsonMapping
+from prophase.plural import listed
 from prophase.study.plan import StudyPlan
 from prophase.study.steps.cache import key_of
 from prophase.study.steps.context import Show
 from prophase.trace.source_files import file_hash, files_below
 from prophase.trace.source_recognition import (
-    other_traces,
     recognise_source,
+    traces_in,
     unsure_columns,
     usable_mapping,
 )
@@ -116,15 +117,20 @@ def _with_reader(plan: StudyPlan, place: Path) -> StudyPlan:
 
 
 def _refuse_several(folder: Path, source: str) -> None:
-    """Stop at a folder with traces of several sources: one of them must not speak for all."""
-    others = other_traces(folder, source)
-    if not others:
+    """Stop at a folder with several traces: neither may one speak for all, nor all for one."""
+    traces = traces_in(folder, source)
+    if len(traces) < 2:
         return
-    first = next(iter(others))
-    named = ", ".join(f"{path.name} ({one})" for path, one in list(others.items())[:5])
+    named = [
+        f"{listed([str(path.relative_to(folder)) for path in found], most=1)} ({name})"
+        for name, found in traces.items()
+    ]
+    first = next(iter(traces.values()))
+    one = first[0] if len(first) == 1 else folder / "ONE"
     raise ParameterError(
-        f"{folder}: holds several traces: one of {source}, and {named}. Study one at a time, "
-        f"such as: prophase study {shlex.quote(str(first))}; or say which with --source {source}."
+        f"{folder}: holds several traces: {listed(named)}. Study one at a time"
+        f"{'' if len(first) == 1 else ', in a folder of its own'}: prophase study "
+        f"{shlex.quote(str(one))}; or read those of one source together: --source {source}."
     )
 
 

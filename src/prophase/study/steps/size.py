@@ -6,12 +6,11 @@ import json
 import math
 
 from prophase.errors import ParameterError, not_among
-from prophase.json_types import JsonMapping
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Fact, Result, Section, Table
 from prophase.sizing.export_formats import export
-from prophase.sizing.gpu_grants import parts_given
+from prophase.sizing.gpu_grants import how_to_share, parts_given
 from prophase.sizing.kind_recommendation import Gate, as_rows, recommend
 from prophase.sizing.resources import RESOURCES
 from prophase.stats.month import span_text, why_no_month
@@ -88,29 +87,6 @@ def sizing_step(work: StepContext) -> StepOutcome:
         },
         {RECOMMENDATION_FILE: json.dumps(document, indent=2) + "\n"},
     )
-
-
-#: below this a GPU is shared between jobs
-_WHOLE_GPU = 1.0
-
-
-def how_to_share(resource: str, rows: list[JsonMapping]) -> list[str]:
-    """Say which systems can grant a part of a GPU, where that is recommended.
-
-    Examples
-    --------
-    >>> how_to_share("gpu", [{"now": 1.0, "advice": 1.0}])
-    []
-    """
-    parts = [one["advice"] for one in rows if one.get("advice") and one["advice"] < _WHOLE_GPU]
-    if resource != "gpu" or not parts:
-        return []
-    return [
-        f"{counted(len(parts), 'recommendation')} below one GPU ({min(parts):.2g} the smallest) "
-        "need a cluster that shares GPUs: any share by time slicing or NVIDIA MPS (KAI, HAMi, "
-        "Run:ai, Slurm's shards), sevenths by MIG (A100, H100 and later). Where nodes grant whole "
-        "GPUs only, put several such jobs on one GPU, or ask for one."
-    ]
 
 
 def _resource(work: StepContext) -> str:

@@ -158,7 +158,7 @@ class JobRecommender:
             if name not in self.requests.by_resource:
                 why = self.requests.silent.get(name, f"{name} was not sized")
                 silent.append(f"no {name} is recommended: {why.partition('. ')[0].rstrip('.')}.")
-        # the part of a GPU is told where all is asked for, and set by nobody
+        # the part of a GPU is told where all is asked for
         told = (TOLD,) if tuple(resources) == SIZED else ()
         return tuple(self.requests.recommend(job.columns, (*resources, *told)))
 

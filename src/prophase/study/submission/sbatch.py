@@ -18,6 +18,9 @@ _SAME = {
     "time": ("time", "t"),
     "cpus-per-task": ("cpus-per-task", "c"),
 }
+#: options that ask for GPUs
+_GPUS = ("gres", "gpus", "gpus-per-node", "gpus-per-task")
+_SAME |= dict.fromkeys(_GPUS, (*_GPUS, "G"))
 #: first line of a script that was written here
 MARK = "# Recommended by prophase sbatch; the lines it replaced are kept below as ##SBATCH."
 
@@ -55,6 +58,9 @@ def recommended_options(
         refused = _refused(one, options)
         if refused is not None:
             stay.append(f"{one.resource}: {refused}")
+            continue
+        if one.resource == "gpu":
+            found.append(_gpu_option(one, options, attempt))
             continue
         rungs = [_value(one.resource, rung) for rung in one.ladder]
         place = min(attempt, len(rungs)) - 1
@@ -152,7 +158,41 @@ def _refused(one: RequestRecommendation, options: Mapping[str, str]) -> str | No
         return "the job has several tasks, and how they share cores is not known"
     if one.resource == "cpu" and one.asked is None:
         return "no CPUs are asked for"
+    if one.resource == "gpu":
+        return _why_not_gpus(one, options)
     return None
+
+
+#: one kind of GPU, a number of them: ``gpu:a100:4``, ``gres:gpu``, ``a100:2``, ``4``
+_ASKS_FOR_GPUS = re.compile(r"(gres[:/])?(?P<kind>[A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?)?:?(\d*)")
+
+
+def _why_not_gpus(one: RequestRecommendation, options: Mapping[str, str]) -> str | None:
+    """Say why the script asks for GPUs as before, if it does."""
+    held = [name for name in _GPUS if name in options]
+    if len(held) != 1 or not _ASKS_FOR_GPUS.fullmatch(options[held[0]]):
+        return f"{one.words().partition(': ')[2]}; the script asks for GPUs in several ways"
+    if one.ladder[0] < 1 and (one.asked != 1 or one.part is None or not one.part.slurm):
+        return f"{one.words().partition(': ')[2]}; no such part of a GPU is known by a name"
+    return None
+
+
+def _gpu_option(
+    one: RequestRecommendation, options: Mapping[str, str], attempt: int
+) -> RecommendedOption:
+    """Return the part of a GPU, or fewer of them; whoever lacks it gets what was asked for."""
+    option = next(name for name in _GPUS if name in options)
+    text = options[option]
+    if attempt > 1:
+        return RecommendedOption(option, text, one.why)
+    if one.part is None or one.ladder[0] >= 1:
+        kind = _ASKS_FOR_GPUS.fullmatch(text)
+        held = "" if kind is None or not kind["kind"] else f"{kind['kind']}:"
+        return RecommendedOption(
+            option, f"{held}{math.ceil(one.ladder[0] - 1e-6)}", one.why, (text,)
+        )
+    whole = text if option == "gres" else f"gpu:{text}"
+    return RecommendedOption("gres", one.part.slurm, one.why, (whole,))
 
 
 def _value(resource: str, amount: float) -> str:

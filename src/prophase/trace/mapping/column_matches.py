@@ -82,6 +82,8 @@ def match_columns(table: str, looks: Sequence[ColumnTraits]) -> list[ColumnMatch
             others = [look for look in looks if look is not duration.look]
             return match_columns(table, others)
         chosen["duration_s"] = timed
+    if table == "jobs":
+        _use_is_peak(chosen)
     if table == "jobs" and "job_id" not in chosen:
         _give_an_id(chosen, looks)
     return [chosen[name] for name in _ALTERNATIVES[table] if name in chosen]
@@ -111,6 +113,17 @@ def _best(table: str, looks: Sequence[ColumnTraits]) -> dict[str, ColumnMatch]:
             chosen[match.target.name] = match
             used.add(match.look.name)
     return chosen
+
+
+def _use_is_peak(chosen: dict[str, ColumnMatch]) -> None:
+    """Take the one number of memory used per job for its peak: that is what schedulers record."""
+    used, column = chosen.get("memory_mean_gib"), SCHEMAS["jobs"].get("memory_peak_gib")
+    if used is None or column is None or "memory_peak_gib" in chosen:
+        return
+    if "mean" not in used.look.ideas:
+        del chosen["memory_mean_gib"]
+        why = f"{used.why}, taken as the peak; if it is a mean, call it memory_mean_gib"
+        chosen["memory_peak_gib"] = replace(used, target=column, certainty="unsure", why=why)
 
 
 def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -> None:

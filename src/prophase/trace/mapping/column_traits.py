@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -143,6 +144,19 @@ class ColumnTraits:
         return sorted({c for c in self.present if not np.isfinite(self._number(c))})
 
     @cached_property
+    def _highest_of_day_and_month(self) -> tuple[int, int]:
+        pairs = [_DAY_FIRST.fullmatch(cell.strip()) for cell in self.present]
+        return (
+            max(int(pair[1]) for pair in pairs if pair),
+            max(int(pair[2]) for pair in pairs if pair),
+        )
+
+    @property
+    def day_is_clear(self) -> bool:
+        """Whether dates such as 13.1.2021 say which number is the day: one above 12 is."""
+        return max(self._highest_of_day_and_month) > 12
+
+    @cached_property
     def form(self) -> str | None:
         """How its text is written: a unit of a mapping such as datetime or size."""
         if self.numeric or not self.present:
@@ -150,11 +164,8 @@ class ColumnTraits:
         if self._all(_DATETIME):
             return "datetime"
         if self._all(_DAY_FIRST):
-            pairs = [_DAY_FIRST.fullmatch(cell.strip()) for cell in self.present]
-            firsts = [int(pair[1]) for pair in pairs if pair]
-            seconds = [int(pair[2]) for pair in pairs if pair]
-            # a second number above 12 can only be the day
-            return "datetime mdy" if max(seconds) > 12 >= max(firsts) else "datetime dmy"
+            first, second = self._highest_of_day_and_month
+            return "datetime mdy" if second > 12 >= first else "datetime dmy"
         if self._all(_HMS):
             return "hms"
         if self._all(_QUANTITY):
@@ -187,7 +198,8 @@ def words_of(name: str) -> list[str]:
     (['req', 'mem', 'mb'], ['max', 'gpu', 'memory', 'mib'], ['cpu'])
     """
     words: list[str] = []
-    for piece in re.split(r"[^0-9A-Za-z]+", name):
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    for piece in re.split(r"[^0-9A-Za-z]+", plain):
         small = piece.lower()
         if small in UNIT_WORDS or small in IDEAS:
             words.append(small)

@@ -48,38 +48,46 @@ UNIT_WORDS = {
 
 #: word in a column's name -> the idea it stands for; an empty idea is filler
 IDEAS = {
-    **dict.fromkeys("mem memory ram rss".split(), "memory"),
+    **dict.fromkeys("mem memory ram rss speicher arbeitsspeicher memoire".split(), "memory"),
     **dict.fromkeys("gpu gpus ngpu ngpus accelerator accelerators gpunum".split(), "gpu"),
-    **dict.fromkeys("cpu cpus ncpu ncpus core cores vcpu vcpus ncores procs".split(), "cpu"),
-    **dict.fromkeys("req request requested requests plan planned ask asked reserved".split(),
-                    "request"),
+    **dict.fromkeys("cpu cpus ncpu ncpus core cores vcpu vcpus ncores procs kern kerne "
+                    "coeurs".split(), "cpu"),
+    **dict.fromkeys("req request requested requests plan planned ask asked reserved "
+                    "angefordert reserviert demande demandee".split(), "request"),
     **dict.fromkeys("submit submitted submission submittime queued arrival arrived arrive created "
-                    "creation create enqueued enqueue issued".split(), "submit"),
-    **dict.fromkeys("start started begin began launch launched scheduled starttime".split(),
-                    "start"),
+                    "creation create enqueued enqueue issued abgeschickt eingereicht eingestellt "
+                    "soumis soumission".split(), "submit"),
+    **dict.fromkeys("start started begin began launch launched scheduled starttime "
+                    "beginn gestartet debut".split(), "start"),
     **dict.fromkeys("end ended finish finished complete completed completion stop stopped deletion "
-                    "deleted endtime".split(), "end"),
-    **dict.fromkeys("duration dur runtime elapsed realtime run execution exec".split(), "duration"),
-    **dict.fromkeys("wait waiting waited queueing queuing pending delay waittime".split(), "wait"),
+                    "deleted endtime ende beendet fin".split(), "end"),
+    **dict.fromkeys("duration dur runtime elapsed realtime run execution exec laufzeit "
+                    "dauer duree".split(), "duration"),
+    **dict.fromkeys("wait waiting waited queueing queuing pending delay waittime wartezeit "
+                    "attente".split(), "wait"),
     **dict.fromkeys("limit timelimit timeout walllimit".split(), "limit"),
     **dict.fromkeys("walltime".split(), "walltime"),
     **dict.fromkeys("wall".split(), "wall"),
-    **dict.fromkeys("peak max maximum highest hwm".split(), "peak"),
-    **dict.fromkeys("mean avg average ave".split(), "mean"),
+    **dict.fromkeys("peak max maximum maximal highest hwm spitze".split(), "peak"),
+    **dict.fromkeys("mean avg average ave mittel mittelwert moyenne".split(), "mean"),
     **dict.fromkeys("use used usage util utilization utilisation usages busy current "
-                    "duty".split(), "use"),
-    **dict.fromkeys("user username owner uid submitter userid who".split(), "user"),
-    **dict.fromkeys("group account project team tenant org organization groupid".split(), "group"),
-    **dict.fromkeys("queue partition vc pool namespace cluster".split(), "queue"),
-    **dict.fromkeys("status state phase outcome result".split(), "status"),
+                    "duty genutzt benutzt belegt verbraucht utilise utilisee".split(), "use"),
+    **dict.fromkeys("user username owner uid submitter userid who benutzer nutzer "
+                    "utilisateur".split(), "user"),
+    **dict.fromkeys("group account project team tenant org organization groupid gruppe "
+                    "projekt konto projet groupe".split(), "group"),
+    **dict.fromkeys("queue partition vc pool namespace cluster warteschlange".split(),
+                    "queue"),
+    **dict.fromkeys("status state phase outcome result zustand etat".split(), "status"),
     **dict.fromkeys("priority prio".split(), "priority"),
     **dict.fromkeys("type model spec kind sku".split(), "type"),
     **dict.fromkeys("instances instance replicas workers inst replica".split(), "instances"),
     **dict.fromkeys("name jobname title".split(), "name"),
     **dict.fromkeys("id jobid key uuid sn ident".split(), "id"),
-    **dict.fromkeys("job jobs pod".split(), "job"),
+    **dict.fromkeys("job jobs pod auftrag tache".split(), "job"),
     **dict.fromkeys("task role process stage".split(), "task"),
-    **dict.fromkeys("script program executable".split(), "script"),
+    **dict.fromkeys("script program executable command cmd cmdline programm skript "
+                    "programme".split(), "script"),
     **dict.fromkeys("workload app application workflow framework".split(), "workload"),
     **dict.fromkeys("read reads".split(), "read"),
     **dict.fromkeys("write writes written".split(), "write"),

@@ -54,7 +54,8 @@ def unit_for(target: Column, look: ColumnTraits) -> UnitGuess:
     if form == "size" and target.unit == "GiB":
         return _size_unit(look)
     if form is not None and TEXT_UNITS[form][0] == target.unit:
-        certainty = "unsure" if form in ("datetime dmy", "datetime mdy") else "sure"
+        unclear = form in ("datetime dmy", "datetime mdy") and not look.day_is_clear
+        certainty = "unsure" if unclear else "sure"
         return UnitGuess(form, certainty, f"written like {look.present[0]!r}")
     if target.name in CLOCK_COLUMNS:
         return _clock_unit(look)

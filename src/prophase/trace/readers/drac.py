@@ -95,5 +95,6 @@ READER = Reader(
     read=_read,
     patterns=("*_*.csv",),
     signature=_NEEDED,
+    trace_of=lambda path: path.name.split("_")[0],
     clock="local",
 )

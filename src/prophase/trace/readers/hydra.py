@@ -75,5 +75,6 @@ READER = Reader(
     read=_read,
     patterns=("*ddl*.csv",),
     signature=_NEEDED,
+    trace_of=lambda path: path.name.split(".")[0],
     options={"case": "read only this case, such as 20_ddl; without it all cases are read"},
 )

@@ -92,7 +92,7 @@ _NOT_MEASURED = f"{REPAIRED}memory peak of 0 bytes, not measured"
 
 
 def _read(dump: Dump) -> Tables:
-    found = dump.find("*trace*.txt", "*trace*.csv", "*trace*.tsv")
+    found = dump.find(*READER.patterns, signature=READER.signature)
     traces = [f for f in found if "task_id" in header_of(f, _separator(f))]
     if not traces:
         raise FormatError(

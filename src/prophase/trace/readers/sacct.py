@@ -52,7 +52,7 @@ _FOLDED = {
 
 
 def _read(dump: Dump) -> Tables:
-    found = dump.find(*READER.patterns)
+    found = dump.find(*READER.patterns, signature=READER.signature)
     settings = [file for file in found if describes_nodes(file.path)]
     asked = having(found, *submissions.COLUMNS)
     dumps = [file for file in found if file not in [*asked, *settings]]

@@ -215,6 +215,8 @@ READER = Reader(
     read=_read,
     patterns=("*.swf", "*.machines.csv"),
     first_line=r"\s*;\s*\w+\s*:|\s*-?[0-9]+([ \t]+-?[0-9.]+){17}([ \t]|$)",
+    # kth-sp2-1996.part1.swf and .part2 are one log
+    trace_of=lambda path: path.name.split(".")[0],
     options={"memory_unit": "unit of requested memory: kb (the standard), bytes, or auto"},
     clock="unix",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prophase.errors import ParameterError, not_among
+from prophase.profile.classify.methods.autoencoder_embedding import AutoencoderEmbedding
 from prophase.profile.classify.methods.boosted_trees import Embedding, OneHotBoosted, TargetEncoded
 from prophase.profile.classify.methods.majority_rules import Majority, MajorityRules
 from prophase.profile.classify.methods.method import Method
@@ -12,6 +13,7 @@ _CLASSES: tuple[type[Method], ...] = (
     OneHotBoosted,
     TargetEncoded,
     Embedding,
+    AutoencoderEmbedding,
     Nearest,
     MajorityRules,
     Majority,

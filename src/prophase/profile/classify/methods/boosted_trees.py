@@ -154,21 +154,19 @@ class OneHotBoosted(Boosted):
 
 # XGBoost on a metadata embedding, the paper's future work.
 #
-# The paper names an autoencoder. A linear autoencoder with squared loss finds the same space as
-# a truncated singular value decomposition (Baldi and Hornik, 1989), which needs no training
-# loop and always ends in the same place; so that is what is done, on the one-hot words.
+# The paper names an autoencoder. A linear one with squared loss finds the same space as a
+# truncated singular value decomposition (Baldi and Hornik, 1989), which needs no training loop
+# and always ends in the same place. The one that is not linear is in autoencoder_embedding.py.
 
 
-_DIMENSIONS = 32
+DIMENSIONS = 32
 
 
 class Embedding(Boosted):
     """Words that occur with the same other words lie close to one another."""
 
     name = "embedding"
-    about = (
-        f"XGBoost on {_DIMENSIONS} singular directions of the one-hot words (linear autoencoder)"
-    )
+    about = f"XGBoost on {DIMENSIONS} singular directions of the one-hot words (linear autoencoder)"
 
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Features:
         rows = self.encoding.encode(words)
@@ -188,12 +186,12 @@ class Embedding(Boosted):
 def _directions(rows: sparse.csr_matrix, random_state: int) -> Floats:
     """Return the directions along which rows differ most, (dimension, at most 32)."""
     least = min(rows.shape)
-    if least <= _DIMENSIONS:
+    if least <= DIMENSIONS:
         return np.linalg.svd(rows.toarray().astype(np.float64), full_matrices=False)[2].T
     start = np.random.default_rng(random_state).standard_normal(least)
     from scipy.sparse.linalg import svds
 
-    found = svds(rows.astype(np.float64), k=_DIMENSIONS, v0=start)[2].T
+    found = svds(rows.astype(np.float64), k=DIMENSIONS, v0=start)[2].T
     return np.ascontiguousarray(found[:, ::-1])
 
 

@@ -53,9 +53,11 @@ export function xAxis(svg, at, box, { unit, label, clock, grid = true } = {}) {
     const x = at(value);
     if (x < box.left - 1 || x > box.right + 1) continue;
     if (grid) add(svg, "line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom });
-    if (x - last < 8 * text.length * 0.75) continue;
-    last = x;
     const anchor = x > box.right - 14 ? "end" : x < box.left + 10 ? "start" : "middle";
+    const wide = 6.5 * text.length;
+    const from = x - { end: wide, start: 0, middle: wide / 2 }[anchor];
+    if (from < last + 6) continue;
+    last = from + wide;
     add(svg, "text", { class: "tick", x, y: box.bottom + 16, "text-anchor": anchor }, text);
   }
   if (label) {

@@ -1,6 +1,7 @@
 // Numbers as people say them, and ticks that fall on round values.
 
 const TIMES = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"]];
+const COUNTED = ["GPUs", "cores", "nodes", "jobs"];
 const BYTES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
 
 export function plain(value) {
@@ -21,6 +22,7 @@ export function say(value, unit) {
     }
     return unit === "s" ? "0 s" : "0 B";
   }
+  if (value === 1 && COUNTED.includes(unit)) return `1 ${unit.slice(0, -1)}`;
   return unit ? `${plain(value)} ${unit}` : plain(value);
 }
 

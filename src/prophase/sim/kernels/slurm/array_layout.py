@@ -49,6 +49,8 @@ class SlurmRules(NamedTuple):
     rekey_s: Float = 300.0
     keys_move: Flag = False
     half_life_s: Float = 0.0
+    #: is a job charged for the time between the last evaluation and its end?
+    ends_count: Flag = True
     #: jobs that the main scheduler and a backfill pass look at; of one user and of one partition
     main_depth: Int = 100
     depth: Int = 500
@@ -150,6 +152,8 @@ class SlurmQueue(NamedTuple):
     later: IntLine
     #: pass in which a partition's first job was held up
     held_up: IntLine
+    #: places of the jobs that a backfill pass looks at
+    looked_at: IntLine
     #: running jobs that might be preempted, from the front; preempted ones from the back
     victims: IntLine
 
@@ -188,9 +192,9 @@ class SlurmPlan(NamedTuple):
     number: IntLine
     opens_s: FloatLine
     closes_s: FloatLine
-    #: where a node's last reservation is, the one before it, and the time of each
-    last_on: IntLine
-    before: IntLine
+    #: where a node's first reservation is, the one after it, and the time of each
+    first_on: IntLine
+    after: IntLine
     begin_s: FloatLine
     end_s: FloatLine
     #: nodes closed to the main scheduler in this pass

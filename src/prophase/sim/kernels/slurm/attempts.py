@@ -42,11 +42,16 @@ from prophase.sim.signatures import (
     ASK_INSTANCES,
     ASK_MEMORY,
     JOB_BELIEVED,
+    JOB_CHARGE,
     JOB_ESTIMATE,
     JOB_OVERHEAD,
     JOB_REMAINING,
     JOB_STARTED,
+    JOB_SUBMIT,
+    JOB_USER,
     LOOP,
+    OWNER_PARENT,
+    OWNER_USAGE,
 )
 
 
@@ -128,6 +133,23 @@ def begin_attempt(job, now, jobs, owners, nodes, queue, running, plan, rules, co
 
 
 @njit(**LOOP)
+def _take_back_usage(job, now, table, usage, rules):
+    """Take back what a job that ends was charged for since priorities were last evaluated."""
+    origin = table[0, JOB_SUBMIT] - rules.clock_s
+    evaluated = origin + np.floor((now - origin) / rules.rekey_s) * rules.rekey_s
+    passed = now - max(evaluated, table[job, JOB_STARTED])
+    if rules.half_life_s > 0:
+        fade = np.log(2.0) / rules.half_life_s
+        passed = (1.0 - np.exp(-fade * passed)) / fade
+    owner = int(table[job, JOB_USER])
+    while owner >= 0:
+        left = usage[owner, OWNER_USAGE] - passed * table[job, JOB_CHARGE]
+        # no dust: who has used nothing goes first
+        usage[owner, OWNER_USAGE] = left if left > 1e-6 else 0.0
+        owner = int(usage[owner, OWNER_PARENT])
+
+
+@njit(**LOOP)
 def stop_attempt(job, now, outcome, jobs, owners, nodes, running, plan, rules, counts):
     """End an attempt at an instant and give back what it held."""
     asks, shape, first = jobs.asks, jobs.shape_of[job], jobs.row_of[job]
@@ -147,6 +169,8 @@ def stop_attempt(job, now, outcome, jobs, owners, nodes, running, plan, rules, c
     cancel_end(running, counts, job)
     charge_limits(job, jobs, owners, -1)
     charge_owner(owners, jobs.table, job, asks, shape, -1, now, rules.half_life_s)
+    if rules.keys_move and not rules.ends_count:
+        _take_back_usage(job, now, jobs.table, owners.table, rules)
     attempt = jobs.attempt_of[job]
     running.record[attempt, ATTEMPT_OUTCOME] = outcome
     ended = now - rules.turnaround_s if outcome == 0 else now

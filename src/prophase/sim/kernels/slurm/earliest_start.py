@@ -11,6 +11,7 @@ from prophase.sim.kernels.slurm.array_layout import (
     BACKFILLS,
     PLANNED,
 )
+from prophase.sim.kernels.slurm.limits import within_limits
 from prophase.sim.kernels.slurm.node_choice import choose_nodes
 from prophase.sim.kernels.slurm.node_readiness import has_room, update_ready
 from prophase.sim.signatures import ASK_INSTANCES, JOB_ESTIMATE, JOB_OVERHEAD, LOOP
@@ -28,6 +29,7 @@ def believed_length(table, job):
 @njit(**LOOP)
 def _clear_from(node, instant, length, reservation, nodes, plan, planned):
     """Return the first instant from which a node is not reserved for others for so long."""
+    reserves = nodes.reserved_first[node + 1] > nodes.reserved_first[node]
     moved = True
     while moved:
         moved = False
@@ -39,11 +41,12 @@ def _clear_from(node, instant, length, reservation, nodes, plan, planned):
             ):
                 instant, moved = nodes.reserved_end[row], True
         if planned and plan.number[node] > 0 and instant < plan.closes_s[node]:
-            row = plan.last_on[node]
-            while row >= 0:
-                if instant < plan.end_s[row] and instant + length > plan.begin_s[row]:
-                    instant, moved = plan.end_s[row], plan.number[node] > 1
-                row = plan.before[row]
+            # in order of their begins: one walk finds the first gap
+            row = plan.first_on[node]
+            while row >= 0 and plan.begin_s[row] < instant + length:
+                if instant < plan.end_s[row]:
+                    instant, moved = plan.end_s[row], reserves
+                row = plan.after[row]
     return instant
 
 
@@ -150,6 +153,28 @@ def start_now(job, now, jobs, nodes, plan, rules):
 
 
 @njit(**LOOP)
+def may_start_now(job, now, jobs, owners, nodes, plan):
+    """Tell whether a job could start now beside the plan as it is so far."""
+    shape = jobs.shape_of[job]
+    length, lacking = believed_length(jobs.table, job), jobs.asks[shape, ASK_INSTANCES]
+    allowed, reservation = jobs.asks[shape, ASK_NODES], jobs.asks[shape, ASK_RESERVATION]
+    if reservation >= 0 and nodes.opens_s[reservation] > now:
+        return False
+    reserves = nodes.reserved_begin.size > 0
+    for node in range(plan.free_s.size):
+        if not has_room(nodes.free, node, jobs.asks, shape) or nodes.allowed[allowed, node] == 0:
+            continue
+        if (reserves or plan.number[node] > 0) and (
+            _clear_from(node, now, length, reservation, nodes, plan, True) > now
+        ):
+            continue
+        lacking -= 1
+        if lacking == 0:
+            return within_limits(job, jobs, owners)
+    return False
+
+
+@njit(**LOOP)
 def earliest(job, now, jobs, nodes, running, plan, rules, counts):
     """Find when a job fits beside the plan, and choose its nodes; infinity: not within the window.
 
@@ -201,9 +226,15 @@ def plan_start(job, now, instant, jobs, plan, rules, counts):
         node, row = plan.chosen[place], counts[PLANNED]
         plan.begin_s[row], plan.end_s[row] = begin, end
         if plan.number[node] == 0:
-            plan.last_on[node], plan.opens_s[node], plan.closes_s[node] = -1, begin, end
-        plan.before[row] = plan.last_on[node]
-        plan.last_on[node] = row
+            plan.first_on[node], plan.opens_s[node], plan.closes_s[node] = -1, begin, end
+        before, later = -1, plan.first_on[node]
+        while later >= 0 and plan.begin_s[later] < begin:
+            before, later = later, plan.after[later]
+        plan.after[row] = later
+        if before < 0:
+            plan.first_on[node] = row
+        else:
+            plan.after[before] = row
         plan.number[node] += 1
         plan.opens_s[node] = min(plan.opens_s[node], begin)
         plan.closes_s[node] = max(plan.closes_s[node], end)

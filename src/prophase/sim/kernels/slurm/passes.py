@@ -27,7 +27,12 @@ from prophase.sim.kernels.slurm.attempts import (
     join_queue,
     stop_attempt,
 )
-from prophase.sim.kernels.slurm.earliest_start import earliest, plan_start, start_now
+from prophase.sim.kernels.slurm.earliest_start import (
+    earliest,
+    may_start_now,
+    plan_start,
+    start_now,
+)
 from prophase.sim.kernels.slurm.limits import within_limits
 from prophase.sim.kernels.slurm.node_readiness import has_room
 from prophase.sim.kernels.slurm.preemption import choose_victims
@@ -178,14 +183,27 @@ def _close(partition, nodes, queue, plan, counts):
 
 
 @njit(**LOOP)
-def _is_looked_at(job, jobs, queue, rules):
-    """Count a job of its user and partition; tell whether a backfill pass looks at it."""
-    user, partition = int(jobs.table[job, JOB_USER]), jobs.partition[job]
-    queue.per_user[user] += 1
-    queue.per_partition[partition] += 1
-    if rules.per_user > 0 and queue.per_user[user] > rules.per_user:
-        return False
-    return not (rules.per_partition > 0 and queue.per_partition[partition] > rules.per_partition)
+def _look_at(jobs, queue, rules, counts):
+    """Find the places in the queue that a backfill pass looks at; return how many."""
+    queue.per_user[:] = 0
+    queue.per_partition[:] = 0
+    looked = 0
+    for place in range(counts[WAITING]):
+        if looked >= rules.depth:
+            break
+        job = queue.jobs[place]
+        if job < 0:
+            continue
+        user, partition = int(jobs.table[job, JOB_USER]), jobs.partition[job]
+        queue.per_user[user] += 1
+        queue.per_partition[partition] += 1
+        if (rules.per_user > 0 and queue.per_user[user] > rules.per_user) or (
+            rules.per_partition > 0 and queue.per_partition[partition] > rules.per_partition
+        ):
+            continue
+        queue.looked_at[looked] = place
+        looked += 1
+    return looked
 
 
 @njit(**LOOP)
@@ -197,17 +215,23 @@ def backfill_pass(now, jobs, owners, nodes, queue, running, plan, rules, counts,
     counts[BACKFILLS] += 1
     counts[PLANNED] = 0
     plan.number[:] = 0
-    queue.per_user[:] = 0
-    queue.per_partition[:] = 0
     clock[NEXT_PLANNED] = np.inf
-    started = looked = 0
-    for place in range(counts[WAITING]):
-        if looked >= rules.depth:
+    looked, started = _look_at(jobs, queue, rules, counts), 0
+    last = looked
+    for turn in range(looked):
+        # the plan only grows: once nobody behind could start now, it is of no use to go on
+        while (
+            last > turn
+            and not rules.preempts
+            and not may_start_now(
+                queue.jobs[queue.looked_at[last - 1]], now, jobs, owners, nodes, plan
+            )
+        ):
+            last -= 1
+        if last <= turn:
             break
+        place = queue.looked_at[turn]
         job = queue.jobs[place]
-        if job < 0 or not _is_looked_at(job, jobs, queue, rules):
-            continue
-        looked += 1
         if not within_limits(job, jobs, owners):
             continue
         instant, stopped = earliest(job, now, jobs, nodes, running, plan, rules, counts), 0

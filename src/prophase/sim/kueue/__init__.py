@@ -1,0 +1,1 @@
+"""The queues of Kueue: quotas, borrowing, and Workloads that wait for them."""
