@@ -20,7 +20,7 @@ from prophase.plural import counted, listed
 from prophase.result import Row
 from prophase.sim.rules.parsing import as_rule, at_least
 from prophase.sim.rules.speed_and_sharing import Sharing, as_sharing, kinds_of
-from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats
+from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats, Ints
 from prophase.sim.workload import Workload
 
 _HEAVY_MILLI, _LIGHT_MILLI = 600, 400
@@ -86,7 +86,7 @@ def pair_jobs(workload: Workload, how: str) -> Pairing:
     single = (workload.asks[:, ASK_GPUS] == 1) & (workload.asks[:, ASK_MILLI] > 0)
     if not single.any():
         raise InputError("pair: no job asks for one GPU or a share of one, so none can share it.")
-    remarks = []
+    remarks: list[str] = []
     if source == "usage":
         speed, remarks = _from_usage(workload, kind, kinds, rules)
     elif source.startswith(("measured=", "table=")):
@@ -149,7 +149,7 @@ def _measured(source: str, kinds: list[str]) -> Floats:
 
 
 def _from_usage(
-    workload: Workload, kind: np.ndarray, kinds: list[str], rules: PairRules
+    workload: Workload, kind: Ints, kinds: list[str], rules: PairRules
 ) -> tuple[Floats, list[str]]:
     """Return the speeds to be expected: a GPU that both would keep busy is divided between them."""
     table = workload.jobs

@@ -38,6 +38,11 @@ def test_an_overloaded_cluster_is_told_first_with_backlog_and_what_would_hold():
     assert answer.startswith("Overloaded: jobs ask for 2.52 times the GPUs there are")
     assert "Only more than 10 GPUs hold this load" in answer
     assert "interval" not in answer
+    assert "mean_wait_low_s" not in found
+    ended = int((schedule.end_s <= 10_000).sum())
+    assert found["overload"]["jobs_ended_per_day"] == pytest.approx(ended * 8.64)
+    first = schedule_result(schedule).tables[0]
+    assert (first.key, first.rows[0]["value"]) == ("overload", found["overload"]["needed"])
 
 
 def test_a_burst_has_an_end_and_is_no_overload():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,11 +78,11 @@ class Reservations:
         return self.owners[:, job].tobytes(), float(self.limit_s[job])
 
 
-def _nodes(row: dict[object, object], cluster: Cluster) -> NDArray[np.bool_]:
+def _nodes(row: Mapping[Hashable, Any], cluster: Cluster) -> NDArray[np.bool_]:
     """Return which nodes one reservation holds."""
     names = cluster.nodes["node_id"].astype(str).to_numpy()
     count, wanted = row.get("nodes"), row.get("node_id")
-    if wanted is not None and not pd.isna(wanted):  # type: ignore[call-overload]
+    if wanted is not None and not pd.isna(wanted):
         named = str(wanted).split()
         missing = sorted(set(named) - set(names))
         if missing:

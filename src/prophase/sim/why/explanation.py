@@ -15,14 +15,19 @@ from prophase.errors import ParameterError
 from prophase.short_form import ShortForm
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.backlog_blocks import backlog_blocks, why_too_few
-from prophase.sim.measures.idle_map import idle_map, idle_nodes
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.simulation import simulate
 from prophase.sim.why.cause_shares import class_rows, share_rows
 from prophase.sim.why.causes import LABELS, NAMES
 from prophase.sim.why.counterfactuals import Effect, effects_of_removal
 from prophase.sim.why.head_of_line import culprits, lacking, victims
-from prophase.sim.why.idle_gpus import idle_by_hour, idle_rows, stranded_rows
+from prophase.sim.why.idle_gpus import (
+    idle_by_hour,
+    idle_map,
+    idle_nodes,
+    idle_rows,
+    stranded_rows,
+)
 from prophase.sim.why.wait_split import QuotaLimits, WaitSplit, split_waits
 from prophase.sim.workload import Workload
 from prophase.trace.describe.trace_clock import DAY_S, knows_weekdays, utc_offset_s

@@ -9,9 +9,9 @@ from prophase import units
 from prophase.plain import finite
 from prophase.plural import listed
 from prophase.result import Block, Bullets, Fact, Result, Row, Section, Table, Text
-from prophase.sim.measures.idle_map import idle_nodes
 from prophase.sim.why.causes import LABELS, WORDS
 from prophase.sim.why.explanation import Why
+from prophase.sim.why.idle_gpus import idle_nodes
 
 #: classes in a terminal, and nodes whose jobs hold idle GPUs
 _PRINTED, _IDLE_NODES = 20, 10

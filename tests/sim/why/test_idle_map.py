@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.measures.idle_map import idle_map, idle_nodes
+from prophase.sim.why.idle_gpus import idle_map, idle_nodes
 
 
 def schedule(**columns):
