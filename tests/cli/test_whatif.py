@@ -39,7 +39,8 @@ def test_scenarios_and_a_target_are_answered_in_one_call(prophase_here, dump):
     smallest = {row["scenario"]: row for row in answer["smallest"]}
     assert smallest["baseline"]["value_s"] < 1800
     assert smallest["load x 1.3"]["nodes"] >= smallest["baseline"]["nodes"]
-    table = prophase_here(*arguments)
+    # the same as a table; how often it draws changes no word
+    table = prophase_here(*arguments, "--seeds", "2")
     assert "Fewest nodes for: p95 wait < 30 min" in table.stdout
     assert "Only 8 blocks to draw from" in table.stdout
 
