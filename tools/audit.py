@@ -110,9 +110,13 @@ def refresh(checkout: Path | None = None) -> int:
                 if canonicalize_name(part["package"]["name"]) == name
                 for span in _spans(part.get("ranges", []))
             ]
+    kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     if checkout is not None:
         until = _last_change(checkout)
-    kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+        # a checkout may be older than what was written down since
+        named = {(one["name"], one["id"]) for one in found}
+        found += [one for one in kept["advisories"] if (one["name"], one["id"]) not in named]
+        found.sort(key=lambda one: (one["name"], one["id"]))
     rows = ",\n  ".join(json.dumps(one) for one in found)
     head = f'{{"about": {json.dumps(kept["about"])},\n "until": "{until}",\n "advisories": [\n  '
     SNAPSHOT.write_text(f"{head}{rows}\n ]}}\n", encoding="utf-8")
@@ -145,12 +149,19 @@ def _spans(ranges: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Return from which to which version a weakness reaches."""
     found = []
     for one in ranges:
-        begin = "0"
+        begin = None
         for event in one.get("events", []) if one.get("type") == "ECOSYSTEM" else []:
-            begin = event.get("introduced", begin)
-            if "fixed" in event:
-                least = "" if begin == "0" else f">={begin},"
-                found.append({"affected": f"{least}<{event['fixed']}", "fixed": event["fixed"]})
+            if "introduced" in event:
+                begin = "" if event["introduced"] == "0" else f">={event['introduced']}"
+            for word, sign in (("fixed", "<"), ("last_affected", "<=")):
+                if word in event and begin is not None:
+                    affected = ",".join(filter(None, (begin, f"{sign}{event[word]}")))
+                    mended = event[word] if word == "fixed" else f"what follows {event[word]}"
+                    found.append({"affected": affected, "fixed": mended})
+                    begin = None
+        if begin is not None:
+            # nobody has mended it
+            found.append({"affected": begin, "fixed": "no version yet"})
     return found
 
 

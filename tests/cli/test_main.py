@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def test_no_command_prints_the_help(prophase):
     assert "Usage: prophase" in done.stdout + done.stderr
 
 
+@cache
 def all_commands() -> dict[str, Any]:
     """Every command, and every command of a group, under the words one types."""
     found = {}

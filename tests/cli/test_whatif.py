@@ -23,11 +23,13 @@ def dump(tmp_path: Path) -> Path:
 
 def test_scenarios_and_a_target_are_answered_in_one_call(prophase_here, dump):
     arguments = (
-        "whatif", dump, "--cluster", "3x8", "--add", "1x8", "--add", "16xA10", "--load", "1.3",
-        "--policy", "shortest,fifo:fgd", "--goal", "p95 wait < 30 min", "--seeds", "8",
-        "--workers", "1", "--block", "24h",
+        "whatif", dump, "--cluster", "3x8", "--add", "1x8", "--goal", "p95 wait < 30 min",
+        "--seeds", "8", "--workers", "1", "--block", "24h",
     )  # fmt: skip
-    done = prophase_here(*arguments, "--format", "json")
+    done = prophase_here(
+        *arguments, "--add", "16xA10", "--load", "1.3", "--policy", "shortest,fifo:fgd",
+        "--format", "json",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     rows = {row["scenario"]: row for row in answer["rows"]}

@@ -68,3 +68,9 @@ def test_spans_of_osv_become_versions(audit: Any) -> None:
         {"affected": "<1.2", "fixed": "1.2"},
         {"affected": ">=2.0,<2.1", "fixed": "2.1"},
     ]
+    events = [{"introduced": "1.0"}, {"last_affected": "1.5"}, {"introduced": "3.0"}]
+    assert audit._spans([{"type": "ECOSYSTEM", "events": events}]) == [
+        {"affected": ">=1.0,<=1.5", "fixed": "what follows 1.5"},
+        {"affected": ">=3.0", "fixed": "no version yet"},
+    ]
+    assert audit._spans([{"type": "GIT", "events": events}]) == []
