@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.provenance import with_provenance
 
@@ -64,14 +66,14 @@ def open_trace(
 
 def _tell_guess(path: Path, mapping: str) -> None:
     """Say on stderr that the meaning of columns was guessed, and how sure that is."""
-    from prophase.cli.output import say
     from prophase.trace.source_recognition import unsure_columns
 
     unsure = unsure_columns(mapping)
-    say(
+    typer.echo(
         f"{path}: the meaning of its columns was guessed from their names"
         + (f"; unsure: {'; '.join(unsure)}" if unsure else "")
-        + f". See it with: prophase import csv {shlex.quote(str(path))} --guess"
+        + f". See it with: prophase import csv {shlex.quote(str(path))} --guess",
+        err=True,
     )
 
 

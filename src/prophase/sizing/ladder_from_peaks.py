@@ -28,9 +28,9 @@ RUNS = 2000
 #: how far a rise of the highest peak, from the earlier half of the runs to the later, is drawn on:
 #: as this power. Of 3 to 8 on chipseq, eager and mag, also without any one of them
 _DRAWN_ON = 5.0
-#: that fewer runs than the risk are above the highest is known of so many expected kills (the rule
-#: of three: 95 % sure); of fewer runs the highest peak gets this room
-_EXPECTED_KILLS, _MARGIN = 3.0, 1.15
+#: of fewer runs than so many kills are to be expected of, the highest peak gets this room. Whoever
+#: takes this risk or less is told by the rule of three: 95 % sure that no more exceed the highest
+_EXPECTED_KILLS, _SAFE_KILLS, _SAFE_RISK, _MARGIN = 1.0, 3.0, 0.01, 1.15
 #: runs whose spread says something, and how many times the highest peak it may reach at most
 _FEWEST, _FURTHEST = 3, 8.0
 #: room that is added while the first request stays below this share of today's
@@ -120,7 +120,8 @@ def ladder_of(
     days = None
     if not what.held and when_s is not None:
         days = len(np.unique(np.floor(when_s[-RUNS:] / DAY_S)))
-    if what.kills and (len(peaks) if days is None else days) * risk < _EXPECTED_KILLS:
+    expected = _SAFE_KILLS if risk <= _SAFE_RISK else _EXPECTED_KILLS
+    if what.kills and (len(peaks) if days is None else days) * risk < expected:
         first = max(first, _MARGIN * float(recent.max()), beyond_seen(recent, risk, days))
     first *= what.room
     if now > 0:

@@ -43,7 +43,7 @@ class LeastWasteSettings:
     #: the same with one instance only; falls with the root of their number
     tail_scale_first: float = 0.15
     #: how much likelier that is while other instances still run: the quick ones end first
-    early: float = 0.5
+    early: float = 1.0
     #: how fast the record of a view fades, per instance
     fading: float = 0.97
     #: instances for which expected waste counts beside the record
