@@ -28,9 +28,7 @@ def test_logs_of_two_clusters_are_two_traces_and_parts_of_one_are_one(tmp_path: 
 
 def test_what_sacct_prints_for_people_is_refused_with_the_command_to_use(tmp_path: Path) -> None:
     printed = tmp_path / "jobs.txt"
-    printed.write_text(
-        "JobID      JobName  Partition\n---------- -------- ------\n1  a  b\n"
-    )
+    printed.write_text("JobID      JobName  Partition\n---------- -------- ------\n1  a  b\n")
     with pytest.raises(ParameterError, match="sacct -aDP"):
         recognise_source(printed, ["jobs"])
 
