@@ -24,7 +24,7 @@ from prophase.study.workspace_models import answering_model, kept_predictions, l
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import PREDICTIONS
 
-JOBS = 80
+JOBS = 200
 PROGRAMS = ("bert", "ctr", "resnet", "etl", "eval", "tune")
 #: neither the method nor the seed that a command would take by itself
 METHOD, SEED = "backoff-median", 3

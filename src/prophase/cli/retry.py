@@ -59,7 +59,7 @@ def command(
 
     The next limit is the next recommended one, else the next bin, else twice the last. The command
     finds its limit in PROPHASE_MEMORY_GIB. Memory of a GPU, a limit that the program has of its
-    own and a time limit are told apart: more memory does not cure them. The exit code is that of
+    own and a time limit are recognised: more memory does not cure them. The exit code is that of
     the last attempt.
 
     Examples:

@@ -93,7 +93,7 @@ def pair_jobs(workload: Workload, how: str) -> Pairing:
         speed = _measured(source, kinds)
     else:
         raise ParameterError(f"pair {source!r}: is usage, measured=PATH or table=FILE.")
-    hours = np.bincount(kind[single], workload.duration_s[single], len(kinds))
+    hours = np.bincount(kind[single], workload.duration_s[single], len(kinds)).astype(float)
     heavy, light = _chosen(speed, hours, rules.gain)
     asks = workload.asks.copy()
     for chosen, milli in ((heavy, _HEAVY_MILLI), (light, _LIGHT_MILLI)):

@@ -121,7 +121,7 @@ def _geometry(state: MigState) -> str:
         f"all; in {duration(state.blocked_s)} of it a GPU had enough free slices, but "
         + ("no instance of it" if state.layout else "at no place where the profile may begin")
     )
-    again = f"; empty GPUs were divided anew {state.repartitions:,} times"
+    again = f"; empty GPUs were repartitioned {state.repartitions:,} times"
     return words + (again if state.repartitions else "")
 
 

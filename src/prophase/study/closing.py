@@ -32,6 +32,10 @@ _RECORD = {
 }
 
 
+#: stands in a command for a date that the trace does not have
+_NO_DATE = "YYYY-MM-DD"
+
+
 def closing(found: StudyResult, page: Path) -> list[str]:
     """Return at most twelve lines: what to do, what it does, what it risks, what was missing."""
     lines = [*_doubts(found), *_to_do(found), *_effect(found), *_lacks(found.cannot)]
@@ -60,7 +64,9 @@ def _to_do(found: StudyResult) -> list[str]:
     outcome = verdict.get("outcome", "pass")
     what = f"{sized['advised']:,} of {sized['tasks']:,} kinds of job"
     if outcome == "fail":
-        return [f"Do: leave the {resource} as it is. Changing {what} fails: {_failed(verdict)}."]
+        return [
+            f"Do: keep the {resource} that jobs ask for. Changing {what} fails: {_failed(verdict)}."
+        ]
     if outcome == "undecided":
         why = _failed(verdict)
         lines = [f"Do: wait before you change the {resource} of {what}: {why}. It would be:"]
@@ -159,7 +165,7 @@ def _first_reason(cannot: Mapping[str, str]) -> str:
 
 
 def _next(found: StudyResult) -> list[str]:
-    steps = [step.command for step in found.report.next_steps[:1]]
+    steps = [step.command for step in found.report.next_steps[:1] if _NO_DATE not in step.command]
     if not steps and "usage" in Workspace(found.workspace).tables:
         steps = [f"prophase autoscale {found.workspace}"]
     return [f"Next: {one}" for one in (*steps, f"prophase serve {found.workspace} --open")]

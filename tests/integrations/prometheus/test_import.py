@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Run, prophase_here
 from tests.integrations.prometheus.conftest import Running
+from tests.journeys.learn_page import typed_in
 
 __all__ = ["prophase_here"]
 
@@ -36,3 +37,13 @@ def test_what_goes_with_a_server_is_refused_elsewhere(prophase_here: Run) -> Non
         "import", "prometheus", "--url", "http://localhost:1", "--option", "colour=red"
     )
     assert "no such option" in said.stderr
+
+
+def test_the_line_of_the_learn_page_imports_jobs_and_nodes(
+    prometheus: Running, prophase_here: Run
+) -> None:
+    (words,) = typed_in("Kubernetes", "import")
+    said = prophase_here(*(prometheus.url if word.startswith("http") else word for word in words))
+    assert said.returncode == 0, said.stderr
+    assert "jobs" in said.stdout
+    assert "nodes" in said.stdout

@@ -221,7 +221,9 @@ def _clock_of(usage: pd.DataFrame, name: str, samples: int, step_s: float) -> ND
     """Return when a series was sampled, from its start; steps differ between series."""
     times = np.sort(usage.loc[usage["series_id"] == name, "time_s"].to_numpy(float))
     usual = float(np.median(np.diff(times))) if len(times) > 1 else step_s
-    return np.arange(samples) * (usual if len(times) == samples else step_s)
+    return np.arange(samples, dtype=np.float64) * np.float64(
+        usual if len(times) == samples else step_s
+    )
 
 
 def profile_context(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObject:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
+from prophase.plural import counted
 from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin, cancelled
 from prophase.serve.background.task_rows import BackgroundTask
 from prophase.serve.dependencies import (
@@ -148,8 +149,8 @@ def _chart(task: BackgroundTask) -> PageChart:
     ]
     return bars(
         MEASURES.get(measure, measure).capitalize(),
-        f"On the trace as recorded, {with_intervals(rows)} from {found['seeds']} traces resampled "
-        f"from {found['blocks']} blocks of {found['block_h']:g} h.",
+        f"On the trace as recorded, {with_intervals(rows)} ({found['seeds']} traces, resampled "
+        f"from {counted(found['blocks'], 'block')} of {found['block_h']:g} h).",
         rows,
         unit_of(measure),
         least=0,
@@ -160,7 +161,7 @@ def _chart(task: BackgroundTask) -> PageChart:
 def with_intervals(rows: Sequence[JsonObject]) -> str:
     """Say whether bars have intervals."""
     known = any(row["low"] is not None for row in rows)
-    return "with 95 % intervals" if known else "without intervals: too little to draw from"
+    return "with 95 % intervals" if known else "without intervals: the history is too short"
 
 
 def edge(values: list[float]) -> float:

@@ -129,8 +129,8 @@ def scenarios_of(
     if question.pairing is not None:
         pairs = question.pairing
         remarks += pairs.remarks
-        shared = {**policy, "share": pairs.sharing}
-        found.append(replace(start, name="pairs", workload=pairs.workload, policy=shared))
+        together = {**policy, "share": pairs.sharing}
+        found.append(replace(start, name="pairs", workload=pairs.workload, policy=together))
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
