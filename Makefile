@@ -39,7 +39,6 @@ test: $(READY)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40
 
 # Debian's newest Slurm in a system of its own, beside the machine's
-# its slurmrestd (24.11) lists one attempt fewer than its sacct: that test is left out here
 # an epilog runs in the other release's own system, which has no Prophase
 test-slurm-release: $(READY)
 	@tools/system-packages

@@ -58,3 +58,9 @@ def test_hours_of_a_time_limit_are_written_once() -> None:
     assert "h of time limits a month" in told
     assert " h h" not in told
     assert result.facts[0].unit == "h of time limits"
+
+
+def test_the_next_command_exports_for_the_system_that_the_jobs_ran_on() -> None:
+    for source, engine in (("sacct", "slurm"), ("nextflow", "nextflow"), ("csv", "kubernetes")):
+        notes = recommendation_result(_found(400.0, 1.0), where="ws", source=source).notes
+        assert notes[-1] == f"Next: prophase size ws --export {engine}"

@@ -9,6 +9,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Fact, Result, Row, Table
 from prophase.result.short_names import short_names
+from prophase.sizing.exports import engine_of
 from prophase.sizing.gpu_grants import how_to_share
 from prophase.sizing.kind_recommendation import Recommendation, ResourceRecommendations, as_rows
 from prophase.sizing.resources import RESOURCES
@@ -21,7 +22,9 @@ _MOST_SHOWN = 60
 _PEAKS = 250
 
 
-def recommendation_result(found: ResourceRecommendations, *, where: str = "WORKSPACE") -> Result:
+def recommendation_result(
+    found: ResourceRecommendations, *, where: str = "WORKSPACE", source: str = ""
+) -> Result:
     """Return what every task should ask for; ``where`` is the trace as a command names it."""
     rows = finite(as_rows(found))
     changed = [one for one in found.tasks if not one.keep]
@@ -34,7 +37,7 @@ def recommendation_result(found: ResourceRecommendations, *, where: str = "WORKS
         ],
         tables=[Table("tasks", _shown_rows(rows[:_MOST_SHOWN]))],
         records=rows,
-        notes=_notes(found, where),
+        notes=_notes(found, where, source),
         values=found.to_dict(),
     )
 
@@ -136,7 +139,7 @@ def _shown(row: Row, name: str) -> Row:
     }
 
 
-def _notes(found: ResourceRecommendations, where: str) -> list[str]:
+def _notes(found: ResourceRecommendations, where: str, source: str) -> list[str]:
     changed = [one for one in found.tasks if not one.keep]
     kept = len(found.tasks) - len(changed)
     said = [
@@ -159,9 +162,10 @@ def _notes(found: ResourceRecommendations, where: str) -> list[str]:
         return [*said, f"Next: prophase prove {where} --resource time --cluster 90%"]
     if kept == len(found.tasks):
         return [*said, f"Next: prophase assess {where}"]
-    memory = found.resource == "memory"
-    what = " --export nextflow" if memory else f" --resource {found.resource} --export json"
-    return [*said, f"Next: prophase size {where}{what}"]
+    what = "" if found.resource == "memory" else f" --resource {found.resource}"
+    # no engine takes a request for GPU memory
+    form = "json" if found.resource == "gpu-memory" else engine_of(source)
+    return [*said, f"Next: prophase size {where}{what} --export {form}"]
 
 
 def _where_killed(found: ResourceRecommendations) -> str:

@@ -17,6 +17,7 @@ from prophase.result import (
     Table,
     Tone,
 )
+from prophase.sizing.exports import engine_of
 from prophase.sizing.resources import RESOURCES
 from prophase.study.plan import StudyPlan
 from prophase.study.steps.context import StepContext
@@ -153,15 +154,7 @@ def _unsound(one: JsonMapping) -> str:
     return f"The data look wrong ({one['check']}, {one['where']}): {one['what']} {one['advice']}"
 
 
-#: source of a trace -> what its system reads
 NO_RUN_TIMES = "The trace has no run times: every run counts as one hour."
-_SYSTEMS = {"sacct": "slurm", "nextflow": "nextflow", "swf": "slurm", "drac": "slurm",
-            "mit-supercloud": "slurm"}  # fmt: skip
-
-
-def _system(work: StepContext) -> str:
-    """Return the system that the jobs ran on, as ``prophase size --export`` names it."""
-    return _SYSTEMS.get(work.trace.source, "kubernetes")
 
 
 def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
@@ -174,7 +167,8 @@ def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
         risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
         steps.append(
             NextStep("Export the recommendation for your system:",
-                 f"prophase size {work.workspace}{resource}{risk} --export {_system(work)}")
+                 f"prophase size {work.workspace}{resource}{risk} --export "
+                 f"{engine_of(work.trace.source)}")
         )  # fmt: skip
         steps.append(
             NextStep("Keep it in the ledger, to compare it later with what happens:",

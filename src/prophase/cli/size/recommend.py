@@ -121,7 +121,7 @@ def command(
     if export is not None:
         _write_export(all_found, export)
         return
-    result = recommendation_result(found, where=as_typed(path))
+    result = recommendation_result(found, where=as_typed(path), source=trace.source)
     if prices is not None:
         result = _priced(result, trace.jobs, found, prices)
     show_result(result, format)

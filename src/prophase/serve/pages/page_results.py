@@ -83,7 +83,7 @@ def size(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObje
         data_hash=trace.data_hash,
         show=lambda percent: progress("back-testing recommendations", percent),
     )
-    told = shown(recommendation_result(found))
+    told = shown(recommendation_result(found, source=trace.source))
     told["values"]["tasks"] = told["values"]["tasks"][:_MOST_TASKS]
     for row, one in zip(told["values"]["tasks"], found.tasks, strict=False):
         row["keep"] = one.keep

@@ -34,6 +34,23 @@ ENGINES: dict[str, tuple[str, Callable[[Sequence[KindRequests], LeftOut], str]]]
     "ray": ("Ray", python_modules.ray),
 }
 
+#: source of a trace -> the engine its jobs ran on
+_ENGINE_OF = {
+    "nextflow": "nextflow",
+    **dict.fromkeys(("sacct", "swf", "drac", "mit-supercloud", "surf-lisa"), "slurm"),
+}
+
+
+def engine_of(source: str) -> str:
+    """Return the engine that jobs of a source ran on, as ``prophase size --export`` names it.
+
+    Examples
+    --------
+    >>> engine_of("sacct"), engine_of("csv")
+    ('slurm', 'kubernetes')
+    """
+    return _ENGINE_OF.get(source, "kubernetes")
+
 
 def write_for(
     engine: str, asked: Sequence[KindRequests], *, tenant: str | None = None
