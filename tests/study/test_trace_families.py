@@ -12,7 +12,10 @@ from prophase.study.plan import StudyPlan
 @pytest.mark.parametrize(
     ("family", "lacks"),
     [
-        ("hydra", {"sizing": "memory_peak_gib", "predictions": "duration_s", "next": "measured"}),
+        (
+            "hydra/20_ddl.csv",
+            {"sizing": "memory_peak_gib", "predictions": "duration_s", "next": "measured"},
+        ),
         ("zeus-dl", {"sizing": "job table", "schedules": "job table", "phases": "usage table"}),
         ("wfinstances/tasks.csv.gz", {"sizing": "request_memory_gib", "proof": "sizing"}),
     ],

@@ -86,7 +86,7 @@ def simulate_step_rules(
     )
     key = np.asarray(setting.key(workload), np.float64)
     start = _packed_start(rules.topology, pace.domains)
-    alike: Alike = ClusterState.kind
+    alike: Alike = _kind
     if rules.reservations is not None:
         reserved = Reservations.of(rules.reservations, workload, cluster)
         start, alike = _reserved_start(reserved, state)
@@ -232,6 +232,10 @@ def _packed_start(topology: Topology | None, domains: Ints) -> Start:
         return state.start(job)
 
     return start
+
+
+def _kind(state: ClusterState, job: int) -> Hashable:
+    return state.kind(job)
 
 
 def _reserved_start(reserved: Reservations, state: ClusterState) -> tuple[Start, Alike]:

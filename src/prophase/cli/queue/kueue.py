@@ -18,7 +18,7 @@ def command(
         Path | None, typer.Option(help="Keep the objects of the API server in this folder.")
     ] = None,
     jobs: Annotated[
-        bool, typer.Option("--waiting", help="List the waiting Workloads, the next one first.")
+        bool, typer.Option("--waiting", help="List the waiting jobs, the next one first.")
     ] = False,
     format: FormatOption = Format.table,
 ) -> None:
