@@ -182,7 +182,11 @@ class ResourceRecommendations(ShortForm):
             "data_hash": self.data_hash,
             "left_out": self.left_out,
             "identity": self.rule.to_dict(),
-            "tasks": finite(as_rows(self)),
+            "tasks": [
+                # of which version of its code a task's runs were, where they name one
+                {**row, **({"code": one.code} if one.code == one.code else {})}
+                for row, one in zip(finite(as_rows(self)), self.tasks, strict=True)
+            ],
         }
 
 
