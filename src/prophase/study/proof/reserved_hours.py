@@ -23,9 +23,9 @@ from prophase.sim.signatures import (
     Floats,
 )
 from prophase.sim.workload import Workload
-from prophase.sizing.kind_runs import code_number
 from prophase.sizing.replays.task_runs import known_before, task_runs
 from prophase.sizing.resources import RESOURCES
+from prophase.sizing.sizer import code_number
 from prophase.study.proof.candidate import Candidate
 from prophase.trace.identity.job_identity import with_identity
 from prophase.trace.prices import Prices
