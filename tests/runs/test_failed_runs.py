@@ -171,6 +171,8 @@ def test_a_source_that_breaks_fails_the_profiling_with_its_words_and_can_be_repe
     run = held.store.run(1)
     assert run.state is RunState.PROFILE_FAILED
     assert said in str(run.notes)
+    # what was measured is there without the attributes
+    assert exported_tables(held)["jobs"]["task"].tolist() == ["load", "train"]
     script.write_text("print('{}')")
     reset_runs(held, [1], to="37", actor="ann")
     Worker(held).work()

@@ -59,8 +59,29 @@ def test_nodes_that_name_no_parts_give_any_share_where_jobs_had_shares() -> None
     nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8]})
     shared = jobs().assign(request_gpus=0.5)
     assert parts_given(shared, nodes) == ()
-    assert parts_given(jobs(), None) == ()
+    assert parts_given(shared, None) == ()
     assert len(parts_given(jobs(), nodes)) == 1
+
+
+@pytest.mark.parametrize(
+    ("use_pct", "ladder", "words"),
+    [
+        (20.0, (1 / 4, 1 / 3, 1.0), "given as 1 of 4 jobs on a GPU"),
+        (40.0, (1 / 2, 1.0, 1.0), "given as 1 of 2 jobs on a GPU"),
+        # no second job fits beside it
+        (60.0, None, "keep: 0.65 of a GPU would do, but the next part is 0.5"),
+    ],
+)
+def test_where_nobody_describes_the_nodes_equal_jobs_share_a_gpu_or_it_stays_whole(
+    use_pct: float, ladder: tuple[float, ...] | None, words: str
+) -> None:
+    history = jobs().assign(gpu_util_mean_pct=use_pct + np.arange(60) % 5)
+    gate = Gate(gpu_parts=parts_given(history, None))
+    (one,) = recommend(history, gate=gate, resource="gpu").tasks
+    assert one.keep is (ladder is None)
+    assert words in one.why
+    if ladder is not None:
+        assert one.ladder == pytest.approx(ladder)
 
 
 def test_a_submitted_job_is_told_the_same_part_also_from_a_file(tmp_path: Path) -> None:

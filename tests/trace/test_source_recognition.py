@@ -62,3 +62,19 @@ def test_the_highest_use_of_memory_is_found(header: str, peak: str, tmp_path: Pa
     assert ("taken as the peak" in line) == (peak == "unsure")
     for column in ("job_id", "user", "duration_s", "request_memory_gib"):
         assert f"\n{column} = " in mapping
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "mixed"])
+def test_a_table_of_ones_own_with_ids_and_states_as_slurm_names_them(
+    tmp_path: Path, ends: str
+) -> None:
+    header = "JobID,Job Name,version,Submitted,Seconds,Mem Requested GiB,Peak Mem GiB,State"
+    rows = [f"{n},train,v1,{1.7e9 + 7200 * n:.0f},1800,8,2.{n},completed" for n in range(9)]
+    # a header that was edited on another system than the one that wrote the rows
+    first, later = ("\n", "\r\n") if ends == "mixed" else (ends, ends)
+    file = tmp_path / "jobs.csv"
+    file.write_bytes((header + first + later.join([*rows, ""])).encode())
+    jobs = open_trace(file, tables=["jobs"]).jobs
+    assert len(jobs) == 9
+    assert jobs["memory_peak_gib"].max() == pytest.approx(2.8)
+    assert set(jobs["attr_version"]) == {"v1"}

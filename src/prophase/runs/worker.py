@@ -162,8 +162,8 @@ class Worker:
             try:
                 rows = collected_rows(job, check.task_rows, self.attribute_sources)
             except Exception as error:
-                # a source that breaks stops this run, not the worker
-                return ExecutorCheck("failed", str(error) or repr(error))
+                # a source that breaks stops this run, not the worker; what was measured is kept
+                return ExecutorCheck("failed", str(error) or repr(error), check.task_rows)
         return ExecutorCheck(check.progress, check.reason, rows)
 
     def _maintain(self, settings: dict[str, float]) -> None:

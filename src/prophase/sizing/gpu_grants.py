@@ -20,6 +20,8 @@ from prophase.units.mig import mig_memory, mig_profiles_in
 _SHARED = re.compile(r"\b(time-?slice|mps)(?:[-_=:]?([0-9]+))?\b")
 #: parts of a GPU that MPS gives where nobody says how many
 _PERCENT = 0.05
+#: most jobs of one kind that are put on a GPU where nobody says how many
+_MOST_JOBS = 20
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class GpuGrant:
 
 
 WHOLE = GpuGrant(1.0, "a whole GPU (any system)")
+#: what systems that share GPUs give alike: so many jobs of a kind to a GPU
+EQUAL_PARTS = (
+    *(GpuGrant(1.0 / n, f"1 of {n} jobs on a GPU") for n in range(_MOST_JOBS, 1, -1)),
+    WHOLE,
+)
 
 
 def gpu_grants(nodes: pd.DataFrame) -> list[GpuGrant]:
@@ -87,8 +94,9 @@ def _shares(kind: str, parts: int) -> list[GpuGrant]:
 def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGrant, ...]:
     """Return the parts of a GPU that can be given; none listed: any share.
 
-    Any share can be given where nobody describes the nodes, and where jobs have asked for shares
-    on nodes that name no parts.
+    Any share can be given where jobs have asked for shares and nodes name no parts. Where nobody
+    describes the nodes and all ask for whole GPUs, several jobs of a kind may stand on one: 0.83 of
+    a GPU is then a whole one, as no second job fits beside it.
 
     Examples
     --------
@@ -96,11 +104,11 @@ def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGran
     >>> nodes = pd.DataFrame({"gpus": [8]})
     >>> parts_given(shares, nodes), len(parts_given(shares.round(), nodes))
     ((), 1)
+    >>> smallest_part(0.3, parts_given(shares.round(), None)).words
+    '1 of 3 jobs on a GPU'
     """
-    if nodes is None:
-        return ()
-    found = tuple(gpu_grants(nodes))
-    if found == (WHOLE,) and "request_gpus" in jobs:
+    found = EQUAL_PARTS if nodes is None else tuple(gpu_grants(nodes))
+    if found in (EQUAL_PARTS, (WHOLE,)) and "request_gpus" in jobs:
         asked = pd.to_numeric(jobs["request_gpus"], errors="coerce")
         if ((asked > 0) & (asked < 1)).any():
             return ()

@@ -22,11 +22,11 @@ from prophase.sizing.kind_recommendation import (
     Gate,
     Recommendation,
 )
-from prophase.sizing.kind_runs import KindRuns, code_number
+from prophase.sizing.kind_runs import KindRuns
 from prophase.sizing.ladder_from_peaks import ladder_of
 from prophase.sizing.live_sizing import JobLadder, KindRecord, LiveSizing
 from prophase.sizing.resources import RESOURCES, Resource
-from prophase.sizing.sizer import Features
+from prophase.sizing.sizer import Features, code_number
 from prophase.sizing.wider_level import spoken
 
 #: a request this many times the usual one, or that part of it, is of another kind of job

@@ -182,7 +182,11 @@ class ResourceRecommendations(ShortForm):
             "data_hash": self.data_hash,
             "left_out": self.left_out,
             "identity": self.rule.to_dict(),
-            "tasks": finite(as_rows(self)),
+            "tasks": [
+                # of which version of its code a task's runs were, where they name one
+                {**row, **({"code": one.code} if one.code == one.code else {})}
+                for row, one in zip(finite(as_rows(self)), self.tasks, strict=True)
+            ],
         }
 
 
@@ -348,11 +352,13 @@ def _given(one: Recommendation, parts: Sequence[GpuGrant]) -> Recommendation:
         return one
     part = smallest_part(first, parts)
     if one.now > 0 and part.share >= one.now:
-        smaller = counted(len(parts) - 1, "smaller part")
-        held = "whole GPUs only" if len(parts) == 1 else f"whole GPUs and {smaller}"
-        why = f"keep: {first:.2g} of a GPU would do, but the nodes give {held}"
+        smaller = max((grant.share for grant in parts if grant.share < one.now), default=None)
+        held = (
+            "nodes give whole GPUs only" if smaller is None else f"the next part is {smaller:.2g}"
+        )
+        why = f"keep: {first:.2g} of a GPU would do, but {held}"
         return replace(one, keep=True, why=why, saved_per_month=0.0)
-    ladder = (part.share, *(max(rung, part.share) for rung in one.ladder[1:]))
+    ladder = tuple(smallest_part(rung, parts).share if rung < 1.0 else rung for rung in one.ladder)
     left = 1.0 - (1.0 - one.saving) * part.share / first
     saved = one.saved_per_month * left / one.saving if one.saving > 0 else one.saved_per_month
     why = f"{one.why}; given as {part.words}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from prophase.sizing.ladder_from_peaks import RUNS
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.replays.task_runs import TaskRun
 from prophase.sizing.resources import Resource
-from prophase.sizing.sizer import Features, code_of
+from prophase.sizing.sizer import code_number
 
 #: what a run killed at its limit is taken to need: the middle (of logarithms) between the limit
 #: and twice as much
@@ -124,15 +123,3 @@ class KindRuns:
     def _row(self, name: str) -> Floats:
         row: Floats = self.values[_ROWS.index(name)]
         return row
-
-
-def code_number(features: Features) -> float:
-    """Return a number for the version of its code that a job names; NaN if it names none.
-
-    Examples
-    --------
-    >>> code_number({"container": "fit:1"}) == code_number({"container": "fit:2"})
-    False
-    """
-    code = code_of(features)
-    return math.nan if code is None else float(crc32(code.encode()))

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from zlib import crc32
 
 from prophase.json_types import JsonMapping
 from prophase.lazy_imports import optional
@@ -108,6 +109,18 @@ def code_of(features: Features) -> str | None:
     ('container=sha256:1f', None)
     """
     return next((f"{name}={features[name]}" for name in _CODE if features.get(name)), None)
+
+
+def code_number(features: Features) -> float:
+    """Return a number for the version of its code that a job names; NaN if it names none.
+
+    Examples
+    --------
+    >>> code_number({"container": "fit:1"}) == code_number({"container": "fit:2"})
+    False
+    """
+    code = code_of(features)
+    return math.nan if code is None else float(crc32(code.encode()))
 
 
 def request_or_plenty(features: Features) -> float:

@@ -19,7 +19,13 @@ from typing import Protocol
 import ibis
 import pandas as pd
 
-from prophase.errors import FormatError, ParameterError, StorageError, storage_error
+from prophase.errors import (
+    FormatError,
+    ParameterError,
+    StorageError,
+    storage_error,
+    storage_errors,
+)
 from prophase.trace.source_files import first_line_not_utf8, not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
@@ -35,6 +41,10 @@ _REFUSED = "reject_errors"
 
 #: called now and then with how far a long query is, 0..100
 Progress = Callable[[float], object]
+
+
+#: how much of a file is read to see how its lines end
+_LOOK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,7 @@ class DuckEngine:
             nullstr=list(layout.missing),
             store_rejects=True,
             rejects_limit=0,
+            strict_mode=not _mixed_line_ends(path),
         )
 
     def bad_lines(self, path: Path) -> list[BadLine]:
@@ -178,6 +189,15 @@ class DuckEngine:
     def _watch(self, finished: Event, progress: Progress) -> None:
         while not finished.wait(0.2):
             progress(max(0.0, self.connection.con.query_progress()))
+
+
+def _mixed_line_ends(path: Path) -> bool:
+    """Say whether lines end as on Windows and as on Linux, as when a header was edited."""
+    if not path.is_file():
+        return False
+    with storage_errors(path), path.open("rb") as file:
+        begin = file.read(_LOOK_BYTES)
+    return not begin.startswith(b"\x1f\x8b") and 0 < begin.count(b"\r\n") < begin.count(b"\n")
 
 
 def _plain_reason(message: str) -> str:

@@ -120,6 +120,8 @@ class Reader:
     signature: Sequence[str] = ()
     #: signatures of its other files
     also: Sequence[Sequence[str]] = ()
+    #: regular expression of column names that no file of this source has
+    foreign: str = ""
     #: other words for it that are understood
     aliases: Sequence[str] = ()
     #: regular expression that the first line of a file without column names fits
@@ -213,9 +215,16 @@ def readers_of(path: Path) -> list[str]:
         (len(signature), reader.name)
         for reader in all_readers().values()
         for signature in (reader.signature, *reader.also)
-        if signature and set(signature) <= words
+        if _carries(reader, signature, words)
     ]
     return list(dict.fromkeys(name for _, name in sorted(scored, key=lambda one: -one[0])))
+
+
+def _carries(reader: Reader, signature: Sequence[str], words: set[str]) -> bool:
+    """Say whether a header has the columns of a source, and none that it cannot have."""
+    if not signature or not set(signature) <= words:
+        return False
+    return not reader.foreign or not any(re.search(reader.foreign, word) for word in words)
 
 
 def guess_reader(root: Path) -> Reader:
@@ -226,7 +235,7 @@ def guess_reader(root: Path) -> Reader:
         (len(signature), reader)
         for reader in all_readers().values()
         for signature in (reader.signature, *reader.also)
-        if signature and any(set(signature) <= words for words in headers)
+        if any(_carries(reader, signature, words) for words in headers)
     ]
     scored = scored or [
         (0, reader)

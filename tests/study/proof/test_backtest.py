@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from prophase.errors import ParameterError
-from prophase.sizing.kind_recommendation import Gate
+from prophase.sizing.export_formats import export
+from prophase.sizing.kind_recommendation import Gate, recommend
 from prophase.study.proof.backtest import forward_splits
+from prophase.study.proof.candidate import read_candidate
 from prophase.study.proof.reserved_hours import subject_of
 from prophase.trace.identity.job_identity import with_identity
 from prophase.trace.trace_tables import open_trace
@@ -40,6 +42,24 @@ def test_a_task_that_grows_after_a_cut_breaks_the_promise(pipeline_jobs: pd.Data
     assert found.near < 9
     assert found.oom is not None
     assert found.oom.value > 0.02
+
+
+def test_another_version_of_the_code_does_not_follow_what_an_earlier_one_needed(
+    pipeline_jobs: pd.DataFrame, tmp_path: Path
+) -> None:
+    late = pipeline_jobs["submit_s"] > pipeline_jobs["submit_s"].quantile(0.6)
+    jobs = pipeline_jobs.assign(attr_version=np.where(late, "v2", "v1"))
+    jobs.loc[late & (jobs["task"] == "align"), "memory_peak_gib"] = 15.0
+    found = forward_splits(subject_of(jobs), gate=Gate(least_saving=0.2))
+    assert found.near == found.told >= 5
+    assert found.oom is not None
+    assert found.oom.value < 0.02
+    # as in a file: what the first version needed is for jobs of that version
+    file = tmp_path / "recommendation.json"
+    file.write_text(export(recommend(jobs[~late]), "json"))
+    subject, advice = subject_of(jobs), read_candidate(file)
+    followed = subject.following(advice.matched(subject.today.jobs)) != ""
+    assert (followed == (subject.today.jobs["attr_version"] == "v1").to_numpy(bool)).all()
 
 
 def test_a_promise_that_is_exceeded_is_kept_though_not_near(pipeline_jobs: pd.DataFrame) -> None:

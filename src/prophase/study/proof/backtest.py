@@ -223,7 +223,7 @@ def _cut(shared: _Shared, number: int) -> tuple[SplitResult, _Followed | None]:
     now = reserved(workload, subject.resource, None)
     ladder = climbing(subject.resource, shared.fails_after)
     then = reserved(with_candidate(subject, advice), subject.resource, ladder)
-    reached = later & np.isin(subject.tasks, list(advice.changed))
+    reached = later & np.isin(subject.following(advice), list(advice.changed))
     promised = predicted_saving(subject, advice, now)
 
     def shares(jobs: Any) -> tuple[float, float]:

@@ -39,6 +39,8 @@ class CandidateLadder:
         Predicted share of what the task reserves today; NaN if nothing was predicted.
     keep : bool
         The task keeps the request it has.
+    code : float
+        Version of the code that it was learnt from, as ``code_number`` writes it; NaN: any.
     """
 
     task: str
@@ -47,6 +49,7 @@ class CandidateLadder:
     oom: float = math.nan
     keep: bool = False
     why: str = ""
+    code: float = math.nan
 
     @property
     def asks_for_more(self) -> bool:
@@ -116,7 +119,7 @@ class Candidate:
             advice.unit,
             {
                 one.task: CandidateLadder(
-                    one.task, one.ladder, one.saving, one.oom.value, one.keep, one.why
+                    one.task, one.ladder, one.saving, one.oom.value, one.keep, one.why, one.code
                 )
                 for one in advice.tasks
             },
@@ -140,6 +143,7 @@ class Candidate:
                     "oom": finite(one.oom),
                     "keep": one.keep,
                     "why": one.why,
+                    **({"code": one.code} if one.code == one.code else {}),
                 }
                 for one in self.tasks.values()
             ],
@@ -236,7 +240,8 @@ def _task(row: JsonMapping, number: int, source: Path) -> CandidateLadder:
             f"{source}: task {name!r} asks for less after a kill ({rungs}); let requests rise."
         )
     saving, oom = (_share(row, what, source) for what in ("saving", "oom"))
-    return CandidateLadder(str(name), ladder, saving, oom, keep, why)
+    code = _number(row.get("code"), "code", source)
+    return CandidateLadder(str(name), ladder, saving, oom, keep, why, code)
 
 
 def _share(row: JsonMapping, what: str, source: Path) -> float:

@@ -174,7 +174,7 @@ def prove(
     advised = with_candidate(subject, advice, most)
     ladder = climbing(resource, runs.fails_after)
     now, then = reserved(subject.today, resource, None), reserved(advised, resource, ladder)
-    follows = np.isin(subject.tasks, list(advice.changed))
+    follows = np.isin(subject.following(advice), list(advice.changed))
     promised = predicted_saving(subject, advice, now)
     prices = None if prices is None else Prices.take(prices)
     totals = _totals(subject, now, then, prices)

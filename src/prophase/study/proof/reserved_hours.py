@@ -25,6 +25,7 @@ from prophase.sim.signatures import (
 from prophase.sim.workload import Workload
 from prophase.sizing.replays.task_runs import known_before, task_runs
 from prophase.sizing.resources import RESOURCES
+from prophase.sizing.sizer import code_number
 from prophase.study.proof.candidate import Candidate
 from prophase.trace.identity.job_identity import with_identity
 from prophase.trace.prices import Prices
@@ -33,7 +34,7 @@ _HOUR_S, _MIB_PER_GIB = 3600.0, 1024
 #: columns the replay reads: the rungs, and the peak of jobs that follow the recommendation
 RUNGS = ("advised_1", "advised_2", "advised_3")
 PEAK = "advised_peak"
-_TASK = "advised_task"
+_TASK, _CODE = "advised_task", "advised_code"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,13 @@ class ProofJobs:
     def tasks(self) -> Any:
         """The task of every job that can follow a recommendation; empty for the others."""
         return self.today.jobs[_TASK].to_numpy(object)
+
+    def following(self, advice: Candidate) -> Any:
+        """Return the tasks again; empty where a job runs another version of its task's code."""
+        codes = {name: one.code for name, one in advice.tasks.items() if one.code == one.code}
+        learnt = np.array([codes.get(task, np.nan) for task in self.tasks], float)
+        own = self.today.jobs[_CODE].to_numpy(float)
+        return np.where(np.isfinite(learnt) & np.isfinite(own) & (own != learnt), "", self.tasks)
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
     what = RESOURCES[resource]
     jobs = with_identity(jobs)
     usable = task_runs(jobs, track="strict", resource=resource)
-    followers = {run.job_id for run in usable.runs}
+    followers = {run.job_id: code_number(run.features) for run in usable.runs}
     jobs = jobs.reset_index(drop=True)
     timed = any(c in jobs and jobs[c].notna().any() for c in ("submit_s", "start_s"))
     if not timed:
@@ -109,7 +117,8 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
     names = known_before(jobs, "strict", what)[0]
     if resource == "time":
         jobs = jobs.assign(time_limit_s=_limits_s(jobs))
-    measured = jobs["job_id"].astype(str).isin(followers).to_numpy(bool)
+    ids = jobs["job_id"].astype(str)
+    measured = ids.isin(followers).to_numpy(bool)
     asked = np.isfinite(what.requested(jobs))
     left_out = dict(usable.left_out)
     if (measured & ~asked).any():
@@ -124,6 +133,7 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
         **{
             _TASK: np.where(follows, np.asarray(names, object), ""),
             PEAK: np.where(follows, what.used(jobs), np.nan),
+            _CODE: ids.map(followers).to_numpy(float),
         }
     )
     return ProofJobs(Workload.from_jobs(marked), resource, left_out, timed)
@@ -240,7 +250,7 @@ def predicted_saving(subject: ProofJobs, advice: Candidate, today: Reserved) -> 
         name: one.saving if one.saving == one.saving else np.nan
         for name, one in advice.changed.items()
     }
-    shares = np.array([share.get(task, 0.0) for task in subject.tasks], float)
+    shares = np.array([share.get(task, 0.0) for task in subject.following(advice)], float)
     unknown = np.isnan(shares)
     if unknown.any():
         # nothing was predicted: what the first request leaves of today's
@@ -260,7 +270,7 @@ def _rungs(subject: ProofJobs, advice: Candidate, most: float | None) -> Floats:
             steps.append(2.0 * steps[-1])
         ladders[name] = steps
     nothing = [np.nan] * len(RUNGS)
-    rungs = np.array([ladders.get(task, nothing) for task in subject.tasks], float)
+    rungs = np.array([ladders.get(task, nothing) for task in subject.following(advice)], float)
     if subject.resource == "time":
         # a job with a shorter limit keeps it, unless too many of its kind were killed at theirs
         own = RESOURCES["time"].requested(subject.today.jobs)

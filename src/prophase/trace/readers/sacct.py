@@ -264,6 +264,8 @@ READER = Reader(
     read=_read,
     patterns=("*sacct*", "*.psv", "*_acct*", "workload_jobs*.csv", "slurm*.conf", "topology.conf"),
     signature=("JobID", "State"),
+    # a table of somebody's own: sacct has no such names
+    foreign=r"\S\s+\S",
     also=(submissions.COLUMNS,),
     first_line=(
         r"[0-9][^|]*\|.*\|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\||"
