@@ -101,11 +101,11 @@ def test_a_long_past_is_sampled_evenly_over_time() -> None:
     assert found.sample[0, -1] > 950
 
 
-@pytest.mark.parametrize("rows", [0, 1, 500])
-def test_rows_that_share_their_ends_are_sorted_as_each_alone(rows: int) -> None:
+@pytest.mark.parametrize(("rows", "kinds"), [(0, 9), (1, 9), (500, 9), (5_000, 9), (90_000, 2**40)])
+def test_rows_that_share_their_ends_are_sorted_as_each_alone(rows: int, kinds: int) -> None:
     draw = np.random.default_rng(rows)
     # many equal keys and ends, and some that nobody knows
-    keys = draw.integers(0, 9, rows).astype(np.uint64) * np.uint64(2**60)
+    keys = draw.integers(0, kinds, rows).astype(np.uint64) * np.uint64(2**60 - 1)
     ends = draw.choice([1.0, 2.0, 3.0, np.inf, np.nan], rows)
     values = draw.normal(size=rows)
     none = (keys[:0], ends[:0], values[:0])
@@ -116,7 +116,8 @@ def test_rows_that_share_their_ends_are_sorted_as_each_alone(rows: int) -> None:
     for found in (alone, shared):
         for column, held in zip((keys, ends, values), found.rows(), strict=True):
             assert np.array_equal(column[order], held, equal_nan=True)
-        asked, moments = np.unique(keys), np.full(len(np.unique(keys)), 2.5)
+        asked = np.unique(keys)[:20]
+        moments = np.full(len(asked), 2.5)
         assert found.recall(asked, moments).count.tolist() == [
             int(((keys == key) & (ends < 2.5)).sum()) for key in asked
         ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Floats, Ints
@@ -28,6 +29,8 @@ RECENT = 16
 SAMPLED = 24
 #: a median of more rows is that of some of them
 _MANY = 5_000
+#: of fewer rows keys are sorted as they are
+_WORTH_NUMBERING = 4_000
 _COLUMNS = ("count", "total", "values", "ends", "sample")
 
 
@@ -274,6 +277,18 @@ def ranked(ends: Floats) -> Ranks:
     return moments, rank.astype(np.int64), np.argsort(rank, kind="stable")
 
 
+def _in_order(keys: Keys) -> Ints:
+    """Return the rows in order of their keys; few keys are numbered, as small numbers sort fast."""
+    if len(keys) < _WORTH_NUMBERING:
+        return np.argsort(keys, kind="stable")
+    code, names = pd.factorize(keys)
+    if len(names) > 2**16:
+        return np.argsort(keys, kind="stable")
+    number = np.empty(len(names), np.uint16)
+    number[np.argsort(names)] = np.arange(len(names))
+    return np.argsort(number[code], kind="stable")
+
+
 @dataclass(frozen=True)
 class _Run:
     """Rows sorted by key, then end, with what makes searching them quick."""
@@ -292,7 +307,7 @@ class _Run:
     @classmethod
     def of(cls, keys: Keys, ends: Floats, values: Floats, ranks: Ranks | None = None) -> _Run:
         moments, rank, by_end = ranks or ranked(ends)
-        order = by_end[np.argsort(keys[by_end], kind="stable")]
+        order = by_end[_in_order(keys[by_end])]
         keys, ends, values = keys[order], ends[order], values[order]
         begins = np.append(np.ones(len(keys[:1]), np.bool_), keys[1:] != keys[:-1])
         first, code = np.flatnonzero(begins).astype(np.int64), np.cumsum(begins) - 1
