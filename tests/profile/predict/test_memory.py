@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prophase.profile.predict.memory import RECENT, SAMPLED, Memory
+from prophase.profile.predict.memory import RECENT, SAMPLED, Memory, ranked
 
 rows = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(0, 9)), min_size=1, max_size=60
@@ -99,3 +99,25 @@ def test_a_long_past_is_sampled_evenly_over_time() -> None:
     assert found.quantile(0.5)[0] == pytest.approx(500, abs=25)
     assert found.sample[0, 0] < 50
     assert found.sample[0, -1] > 950
+
+
+@pytest.mark.parametrize(("rows", "kinds"), [(0, 9), (1, 9), (500, 9), (5_000, 9), (90_000, 2**40)])
+def test_rows_that_share_their_ends_are_sorted_as_each_alone(rows: int, kinds: int) -> None:
+    draw = np.random.default_rng(rows)
+    # many equal keys and ends, and some that nobody knows
+    keys = draw.integers(0, kinds, rows).astype(np.uint64) * np.uint64(2**60 - 1)
+    ends = draw.choice([1.0, 2.0, 3.0, np.inf, np.nan], rows)
+    values = draw.normal(size=rows)
+    none = (keys[:0], ends[:0], values[:0])
+    ranks = (ranked(ends), ranked(ends[:0]))
+    alone = Memory.of_parts((keys, ends, values), none)
+    shared = Memory.of_parts((keys, ends, values), none, ranks=ranks)
+    order = np.lexsort((ends, keys))
+    for found in (alone, shared):
+        for column, held in zip((keys, ends, values), found.rows(), strict=True):
+            assert np.array_equal(column[order], held, equal_nan=True)
+        asked = np.unique(keys)[:20]
+        moments = np.full(len(asked), 2.5)
+        assert found.recall(asked, moments).count.tolist() == [
+            int(((keys == key) & (ends < 2.5)).sum()) for key in asked
+        ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sksurv.nonparametric import kaplan_meier_estimator
 
 from prophase.sim.forecast.remaining_time import RunTimes, Survival
 
@@ -42,6 +43,26 @@ def test_survival_is_kaplan_and_meiers() -> None:
     found = Survival.of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([1.0, 0.0, 1.0, 1.0, 0.0]))
     assert found.time_s.tolist() == [1, 3, 4]
     assert found.share.tolist() == pytest.approx([4 / 5, 4 / 5 * 2 / 3, 4 / 5 * 2 / 3 / 2])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("going", [0.0, 0.3, 0.8])
+def test_survival_is_that_of_scikit_survival(going: float, whole: bool) -> None:
+    # whole seconds: many jobs end, and are left running, at the same time
+    rng = RNG(int(10 * going))
+    length = rng.exponential(100.0, 500)
+    length = np.ceil(length / 10) if whole else length
+    ended = rng.random(500) >= going
+    found = Survival.of(length, ended.astype(float))
+    time, share = kaplan_meier_estimator(ended, length)
+    # ours has a step for each job, theirs one for each time
+    last = np.searchsorted(found.time_s, time, side="right") - 1
+    ours = np.where(last >= 0, found.share[np.maximum(last, 0)], 1.0)
+    assert ours == pytest.approx(share)
+    for luck in (0.1, 0.25, 0.5):
+        if share[-1] < 1 - luck:
+            median = time[np.argmax(share <= 1 - luck + 1e-9)]
+            assert found.left_s(0.0, np.array([luck]))[0] == pytest.approx(median)
 
 
 def test_the_closest_kin_with_enough_jobs_decides() -> None:

@@ -18,7 +18,7 @@ from prophase.array_types import Bools, Floats
 from prophase.profile.predict.point_and_range import STRATA, PointAndRange
 
 #: share of outcomes on each side of the range
-_TAIL = 0.05
+TAIL = 0.05
 #: how many misses count, and after how many a miss counts half: over the long and the short run
 _LONG = (6_000, 3_000.0)
 _SHORT = (1_500, 500.0)
@@ -150,20 +150,36 @@ class _Misses:
     def _margins(self, held: int, late: bool) -> tuple[float, float]:
         runs = (_LONG,) if late else (_LONG, _SHORT)
         below, above = (
-            max(_margin(misses[max(0, held - window) : held], half) for window, half in runs)
+            max(
+                conformal_quantile(misses[max(0, held - window) : held], half)
+                for window, half in runs
+            )
             for misses in (self._below, self._above)
         )
         return below, above
 
 
-def _margin(misses: Floats, half_life: float) -> float:
-    """Return the recency-weighted quantile that new misses stay under 95 % of the time."""
-    weight = 0.5 ** (np.arange(len(misses))[::-1] / half_life)
-    order = np.argsort(misses, kind="stable")
-    # the outcome to come counts as one more, of unknown size
-    share = np.cumsum(weight[order]) / (weight.sum() + 1.0)
-    place = int(np.searchsorted(share, 1 - _TAIL, side="left"))
-    return float(misses[order][min(place, len(misses) - 1)])
+def conformal_quantile(scores: Floats, *half_lives: float) -> float:
+    """Return what the next score stays under 95 % of the time, those at the end counting more.
+
+    With an endless half-life it is split conformal prediction's: the score of rank 0.95 (n + 1),
+    rounded up; the largest where there are fewer than 19. Of several half-lives, the one that
+    asks for most.
+
+    Examples
+    --------
+    >>> conformal_quantile(np.arange(1.0, 101.0), np.inf)
+    96.0
+    """
+    order, age = np.argsort(scores, kind="stable"), np.arange(len(scores))[::-1]
+    found = -np.inf
+    for half_life in half_lives:
+        weight = 0.5 ** (age / half_life)
+        # the outcome to come counts as one more, of unknown size
+        share = np.cumsum(weight[order]) / (weight.sum() + 1.0)
+        place = int(np.searchsorted(share, 1 - TAIL, side="left"))
+        found = max(found, float(scores[order][min(place, len(scores) - 1)]))
+    return found
 
 
 def _width(answer: PointAndRange) -> Floats:

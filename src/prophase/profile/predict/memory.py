@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Floats, Ints
@@ -19,6 +20,8 @@ from prophase.array_types import Array, Floats, Ints
 Keys = NDArray[np.uint64]
 #: keys, ends and values
 Rows = tuple[Keys, Floats, Floats]
+#: moments in their order, the place of each row's end among them, and the rows in this order
+Ranks = tuple[Floats, Ints, Ints]
 
 #: how many of the latest rows of a key are looked at
 RECENT = 16
@@ -26,6 +29,8 @@ RECENT = 16
 SAMPLED = 24
 #: a median of more rows is that of some of them
 _MANY = 5_000
+#: of fewer rows keys are sorted as they are
+_WORTH_NUMBERING = 4_000
 _COLUMNS = ("count", "total", "values", "ends", "sample")
 
 
@@ -239,7 +244,7 @@ class Memory:
         return np.sort(np.where(place < held[:, None], found, np.nan), axis=1)
 
     def rows(self) -> tuple[Keys, Floats, Floats]:
-        """Return all keys, ends and values, in no particular order."""
+        """Return all keys, ends and values, in order of the keys."""
         both = self._long.joined(self._short)
         return both.keys, both.ends, both.values
 
@@ -248,18 +253,40 @@ class Memory:
         return self._long.as_added(), self._short.as_added()
 
     @classmethod
-    def of_parts(cls, long: Rows, short: Rows, like: Memory | None = None) -> Memory:
+    def of_parts(
+        cls, long: Rows, short: Rows, like: Memory | None = None,
+        ranks: Sequence[Ranks | None] = (None, None),
+    ) -> Memory:  # fmt: skip
         """Return the memory that :meth:`parts` came from.
 
-        A memory ``like`` it, with the same keys and ends, saves the sorting.
+        A memory ``like`` it, with the same keys and ends, saves the sorting; ``ranks`` of both
+        parts save that of the ends.
         """
         made = cls()
         if like is None:
-            made._long, made._short = _Run.of(*long), _Run.of(*short)
+            made._long, made._short = _Run.of(*long, ranks[0]), _Run.of(*short, ranks[1])
         else:
             made._long = like._long.with_values(long[2])
             made._short = like._short.with_values(short[2])
         return made
+
+
+def ranked(ends: Floats) -> Ranks:
+    """Return what is the same of rows under any keys."""
+    moments, rank = np.unique(ends, return_inverse=True)
+    return moments, rank.astype(np.int64), np.argsort(rank, kind="stable")
+
+
+def _in_order(keys: Keys) -> Ints:
+    """Return the rows in order of their keys; few keys are numbered, as small numbers sort fast."""
+    if len(keys) < _WORTH_NUMBERING:
+        return np.argsort(keys, kind="stable")
+    code, names = pd.factorize(keys)
+    if len(names) > 2**16:
+        return np.argsort(keys, kind="stable")
+    number = np.empty(len(names), np.uint16)
+    number[np.argsort(names)] = np.arange(len(names))
+    return np.argsort(number[code], kind="stable")
 
 
 @dataclass(frozen=True)
@@ -278,14 +305,16 @@ class _Run:
     order: Array
 
     @classmethod
-    def of(cls, keys: Keys, ends: Floats, values: Floats) -> _Run:
-        order = np.lexsort((ends, keys)).astype(np.int32 if len(keys) < 2**31 else np.int64)
+    def of(cls, keys: Keys, ends: Floats, values: Floats, ranks: Ranks | None = None) -> _Run:
+        moments, rank, by_end = ranks or ranked(ends)
+        order = by_end[_in_order(keys[by_end])]
         keys, ends, values = keys[order], ends[order], values[order]
-        names, first, code = np.unique(keys, return_index=True, return_inverse=True)
-        moments, rank = np.unique(ends, return_inverse=True)
-        place = code.astype(np.int64) * (len(moments) + 1) + rank
+        begins = np.append(np.ones(len(keys[:1]), np.bool_), keys[1:] != keys[:-1])
+        first, code = np.flatnonzero(begins).astype(np.int64), np.cumsum(begins) - 1
+        place = code.astype(np.int64) * (len(moments) + 1) + rank[order]
         sums = np.concatenate([[0.0], np.cumsum(values)])
-        return cls(keys, ends, values, names, first.astype(np.int64), moments, place, sums, order)
+        order = order.astype(np.int32 if len(keys) < 2**31 else np.int64)
+        return cls(keys, ends, values, keys[first], first, moments, place, sums, order)
 
     @cached_property
     def squares(self) -> Floats:

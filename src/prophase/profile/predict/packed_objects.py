@@ -20,7 +20,7 @@ from prophase.errors import ModelFileError, ParameterError
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.history import History
 from prophase.profile.predict.leaf_forest import xgboost
-from prophase.profile.predict.memory import Memory
+from prophase.profile.predict.memory import Memory, ranked
 
 #: objects of other packages are neither written nor made
 _OURS = "prophase.profile."
@@ -166,11 +166,12 @@ class Unpacker:
         )
         like = self._histories.get(same)
         parts = self.unpack(state["parts"])
+        ranks = [ranked(part["ends"]) if like is None else None for part in parts]
         memories = []
         for place in range(len(made.levels)):
             long, short = ((part["keys"][place], part["ends"], part["values"]) for part in parts)
             known = like.memories[place] if like is not None else None
-            memories.append(Memory.of_parts(long, short, known))
+            memories.append(Memory.of_parts(long, short, known, ranks))
         made.memories = tuple(memories)
         self._histories.setdefault(same, made)
         return made

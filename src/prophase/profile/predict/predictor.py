@@ -308,7 +308,8 @@ class Predictor(ABC):
         for rows in np.array_split(np.flatnonzero(at_least), 1 + int(at_least.sum()) // _BATCH):
             asked = question.rows(rows, np.full(len(rows), np.inf))
             recall = self.history_.recall(asked)
-            needed[rows] = lengthened(self.history_.levels, recall, values[rows])
+            turn = len(self.history_) + rows
+            needed[rows] = lengthened(self.history_.levels, recall, values[rows], turn)
         return needed
 
     def _learn(self, question: Question, values: Floats) -> None:  # noqa: B027

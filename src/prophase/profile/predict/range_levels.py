@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from prophase.array_types import Bools, Floats
 from prophase.profile.predict.back_off_keys import Keys
+from prophase.profile.predict.conformal_range import TAIL, conformal_quantile
 from prophase.profile.predict.point_and_range import KINDS, STRANGER, STRATA, PointAndRange
 from prophase.stats.blocks import t_factor
 
-#: share of outcomes on each side of the range
-_TAIL = 0.05
 #: degrees of freedom from which on nothing is left to be learnt
 _MANY = 1e9
 #: how many outcomes count, while they come in and long after the last; after how many one counts
@@ -191,11 +190,12 @@ class _Levels:
                 (self._low[-self._waiting :] < below).mean(),
                 (self._high[-self._waiting :] > above).mean(),
             ])  # fmt: skip
-            moved = self._farther + _PACE * (missed - _TAIL)
+            moved = self._farther + _PACE * (missed - TAIL)
             self._farther = np.clip(moved, _NEAREST, _FARTHEST)
         self._waiting = 0
         lives = (np.inf,) if self.late else _HALF_LIVES
-        low_end, high_end = -_reached(-self._low, lives), _reached(self._high, lives)
+        low_end = -conformal_quantile(-self._low, *lives)
+        high_end = conformal_quantile(self._high, *lives)
         lowest = min(low_end - self._farther[0], _INNERMOST)
         highest = max(high_end + self._farther[1], 1 - _INNERMOST)
         ends = np.array([[lowest, highest]])
@@ -235,7 +235,7 @@ def _stretch(levels: Floats, owner: Keys) -> float:
         return 1.0
     within = float(groups.var(ddof=0).mean())
     between = max(float(groups.mean().var(ddof=1)) - within / len(levels) * count, 0.0)
-    inside = 1 - 2 * _TAIL
+    inside = 1 - 2 * TAIL
     open_ = (1 + 1 / count) * (t_factor(count - 1, inside) / t_factor(_MANY, inside)) ** 2
     return float(np.sqrt((within + open_ * between) / max(within + between, 1e-12)))
 
@@ -245,22 +245,6 @@ def _with_reserve(low: float, high: float, held: float, farther: float) -> tuple
     few, many = _NARROWEST
     narrowest = many - (many - few) * _FEW / max(held, _FEW)
     return min(low, narrowest) - farther, max(high, 1 - narrowest) + farther
-
-
-def _reached(levels: Floats, half_lives: tuple[float, ...]) -> float:
-    """Return the level that 95 % of these stay under, those at the end counting more.
-
-    Of several half-lives, the one that asks for most.
-    """
-    order, age = np.argsort(levels, kind="stable"), np.arange(len(levels))[::-1]
-    found = -np.inf
-    for half_life in half_lives:
-        weight = 0.5 ** (age / half_life)
-        # the outcome to come counts as one more, of unknown size
-        share = np.cumsum(weight[order]) / (weight.sum() + 1.0)
-        place = int(np.searchsorted(share, 1 - _TAIL, side="left"))
-        found = max(found, float(levels[order][min(place, len(levels) - 1)]))
-    return found
 
 
 def levels_of(steps: Floats, values: Floats, scale: float) -> tuple[Floats, Floats]:

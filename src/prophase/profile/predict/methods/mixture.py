@@ -532,10 +532,17 @@ class Mixture(Predictor):
         # boosted trees are asked through XGBoost in any case
         data = matrix(seen) if self.yes_no_ else rows_for_forests(seen)
         bases = _bases(question, recall, words)
-        found: dict[str, Expert] = {
-            name: _of_forest(forest.outcomes(data) + bases[name][:, None])
+        told = {
+            name: forest.outcomes(data) + bases[name][:, None]
             for name, forest in self.forests_.items()
         }
+        if "from_limit" in told:
+            # how far from its limit a job ends says nothing of one that has none; and jobs with far
+            # larger limits do not say that one with a small limit is over before it has begun
+            given = _has_limit(question)[:, None]
+            ends = np.maximum(told["from_limit"], np.log(self.floor_))
+            told["from_limit"] = np.where(given, ends, told["from_shrunk"])
+        found = {name: _of_forest(outcomes) for name, outcomes in told.items()}
         if self.yes_no_:
             found["boosted"] = _of_forest(self.boosted_.outcomes(data, POOLED))
         owner = next(
@@ -597,10 +604,9 @@ def _bases(
 ) -> Mapping[str, Floats]:  # fmt: skip
     """Return what each forest's outcomes are measured from."""
     pulled, recent = shrunk(recall), recent_backoff(recall)
-    limit = question.limit_s
-    known = np.isfinite(limit) & (limit > 0)
+    known = _has_limit(question)
     # jobs without a limit are measured from what is usual, which keeps the scale
-    from_limit = np.where(known, np.log(np.where(known, limit, 1.0)), pulled)
+    from_limit = np.where(known, np.log(np.where(known, question.limit_s, 1.0)), pulled)
     bases = {
         "outcome": np.zeros(len(pulled)),
         "from_shrunk": np.nan_to_num(pulled),
@@ -610,6 +616,10 @@ def _bases(
     if words is not None:
         bases["from_words"] = np.nan_to_num(np.where(words.known, words.mean, pulled))
     return bases
+
+
+def _has_limit(question: Question) -> Bools:
+    return np.isfinite(question.limit_s) & (question.limit_s > 0)
 
 
 def _familiarity(recall: list[Recall]) -> Ints:
