@@ -21,6 +21,7 @@ from prophase.sim.kernels.dynamic.array_layout import (
     ENDED,
     ENDS,
     EVICTED,
+    FORECASTS,
     FRUITLESS,
     HOURS,
     HOURS_FROM,
@@ -143,6 +144,8 @@ def _advance(jobs, nodes, running, power, rules, counts, clock):
     upcoming = running.end_s[running.heap[0]] if counts[ENDS] > 0 else np.inf
     if counts[ARRIVED] < count:
         upcoming = min(upcoming, jobs.table[counts[ARRIVED], JOB_SUBMIT])
+        if counts[FORECASTS] < power.ahead_s.size:
+            upcoming = min(upcoming, power.ahead_s[counts[FORECASTS]])
     if scales:
         upcoming = min(upcoming, next_ready(power))
     if counts[WAITING] > 0:
