@@ -144,10 +144,10 @@ def _advance(jobs, nodes, running, power, rules, counts, clock):
     upcoming = running.end_s[running.heap[0]] if counts[ENDS] > 0 else np.inf
     if counts[ARRIVED] < count:
         upcoming = min(upcoming, jobs.table[counts[ARRIVED], JOB_SUBMIT])
-        if counts[FORECASTS] < power.ahead_s.size:
-            upcoming = min(upcoming, power.ahead_s[counts[FORECASTS]])
     if scales:
         upcoming = min(upcoming, next_ready(power))
+        if counts[ARRIVED] < count and counts[FORECASTS] < power.ahead_s.size:
+            upcoming = min(upcoming, power.ahead_s[counts[FORECASTS]])
     if counts[WAITING] > 0:
         upcoming = min(upcoming, outage_s, _next_hours(clock[NOW], power.hours, counts))
     if upcoming == np.inf and (counts[STALLED] or rules.tick_s == 0):
