@@ -103,8 +103,8 @@ def test_every_table_says_beside_it_where_it_comes_from(prophase_here, dump, tmp
     told = origin("why", dump, *nodes, "--out", "tables", beside="tables/provenance.json")
     assert {"jobs.csv", "causes.csv"} < set(told["sha256"])
     again = origin(
-        "sweep", dump, *nodes, "--order", "fifo,shortest", "--seeds", "1", "--workers", "1",
-        "--out", "swept", beside="swept/provenance.json",
+        "sweep", dump, *nodes, "--order", "fifo,shortest", "--seeds", "1", "--block", "5s",
+        "--workers", "1", "--out", "swept", beside="swept/provenance.json",
     )  # fmt: skip
     assert {"results.csv", "cells.parquet"} < set(again["sha256"])
     assert again["data_hash"] == told["data_hash"]

@@ -178,39 +178,35 @@ def _for_people(rows: Sequence[JsonObject], measure: str) -> list[JsonObject]:
 
 def _scaling_rows(cells: pd.DataFrame) -> tuple[list[JsonObject], str]:
     """Return cost and wait of nodes that are always on and of both autoscalers, and who wins."""
-    recorded = cells[cells["seed"] == AS_RECORDED].set_index("scenario")
-    unit = "gpu_hours" if (recorded["gpus"] > 0).any() else "core_hours"
+    recorded: dict[str, JsonObject] = {
+        str(row["scenario"]): {str(name): value for name, value in row.items()}
+        for row in cells[cells["seed"] == AS_RECORDED].to_dict("records")
+    }
+    always, late, early = (recorded[name] for name in (BASELINE, REACTIVE, PREDICTIVE))
+    unit = "gpu_hours" if always["gpus"] > 0 else "core_hours"
     owned = f"{unit}.owned"
-    if owned not in recorded:
+    if owned not in always:
         raise ParameterError("scaling: the nodes state neither GPUs nor cores, so nothing is paid.")
     rows: list[JsonObject] = [
         {
             "nodes": words,
-            f"{unit}_paid": float(recorded.at[name, owned]),
-            "paid_pct": 100 * float(recorded.at[name, owned] / recorded.at[BASELINE, owned]),
-            "mean_wait": units.duration(recorded.at[name, "mean_wait_s"]),
-            "p95_wait": units.duration(recorded.at[name, "p95_wait_s"]),
-            "mean_wait_s": float(recorded.at[name, "mean_wait_s"]),
+            f"{unit}_paid": one[owned],
+            "paid_pct": 100 * one[owned] / always[owned],
+            "mean_wait": units.duration(one["mean_wait_s"]),
+            "p95_wait": units.duration(one["p95_wait_s"]),
+            "mean_wait_s": one["mean_wait_s"],
         }
-        for words, name in (
-            ("static", BASELINE), ("reactive", REACTIVE), ("predictive", PREDICTIVE),
-        )
-    ]  # fmt: skip
-    late, early = recorded.loc[REACTIVE], recorded.loc[PREDICTIVE]
-    saved_s = float(late["mean_wait_s"] - early["mean_wait_s"])
-    more = float(early[owned] - late[owned])
-    price = f"for {units.percent(more / late[owned])} more {unit.replace('_', ' ')}"
-    if saved_s > 0 and more <= 0:
-        return rows, "Predictive waits less than reactive and pays no more."
+        for words, one in (("static", always), ("reactive", late), ("predictive", early))
+    ]
+    share = early[owned] / late[owned] - 1
+    price = f"for {units.percent(abs(share))} {'more' if share > 0 else 'fewer'} paid hours"
+    saved_s = late["mean_wait_s"] - early["mean_wait_s"]
     if saved_s <= 0:
-        return (
-            rows,
-            f"Predictive does not help here: waits are no shorter than reactive's, {price}.",
-        )
-    cut = units.percent(saved_s / float(late["mean_wait_s"]))
+        return rows, f"Predictive does not help: it waits no less than reactive, {price}."
+    cut = units.percent(saved_s / late["mean_wait_s"])
     return rows, (
         f"Predictive cuts the mean wait of reactive by {cut} {price}. Reactive with a larger floor "
-        "or a longer idle time buys waits, too: compare before choosing."
+        "or a longer idle time cuts waits, too: compare both."
     )
 
 
