@@ -29,7 +29,7 @@ def test_every_job_gets_a_value_a_range_and_a_reason(prophase_here, parts: Path)
         "job_id", "value", "low", "high", "stratum", "seen", "reason", "abstained",
     ]  # fmt: skip
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
-    assert f"Wrote {len(rows):,} answers" in done.stdout
+    assert f"Wrote {len(rows):,} answers" in done.stderr
 
 
 def test_usage_is_a_target_as_well(prophase_here, parts: Path) -> None:

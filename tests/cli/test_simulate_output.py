@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -77,3 +78,37 @@ def test_what_cannot_be_written_is_said_before_the_replay(prophase_here, dump, a
     done = prophase_here("simulate", dump, "--cluster", "1x2", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_every_table_says_beside_it_where_it_comes_from(prophase_here, dump, tmp_path):
+    def origin(*command, beside):
+        done = prophase_here(*command)
+        assert done.returncode == 0, done.stderr
+        told = json.loads((tmp_path / beside).read_text())
+        assert told["command"].startswith(f"prophase {command[0]} ")
+        assert told["data_hash"]
+        assert told["version"]
+        for name, digest in told["sha256"].items():
+            content = (tmp_path / beside).with_name(name).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == digest
+        return told
+
+    nodes = ("--cluster", "1x2")
+    for name in ("jobs.csv", "jobs.parquet"):
+        told = origin(
+            "simulate", dump, *nodes, "--seed", "7", "--out", name, beside=f"{name}.provenance.json"
+        )
+        assert told["seed"] == 7
+    assert pd.read_csv(tmp_path / "jobs.csv")["job_id"].size == 3
+    told = origin("why", dump, *nodes, "--out", "tables", beside="tables/provenance.json")
+    assert {"jobs.csv", "causes.csv"} < set(told["sha256"])
+    again = origin(
+        "sweep", dump, *nodes, "--order", "fifo,shortest", "--seeds", "1", "--block", "5s",
+        "--workers", "1", "--out", "swept", beside="swept/provenance.json",
+    )  # fmt: skip
+    assert {"results.csv", "cells.parquet"} < set(again["sha256"])
+    assert again["data_hash"] == told["data_hash"]
+    streamed = prophase_here("whatif", dump, *nodes, "--policy", "shortest", "-f", "csv")
+    assert streamed.stdout.startswith("rank,scenario")
+    said = streamed.stderr.partition("Provenance: ")[2].splitlines()[0]
+    assert json.loads(said)["data_hash"] == told["data_hash"]

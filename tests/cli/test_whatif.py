@@ -60,6 +60,20 @@ def test_the_purchase_question_is_answered_in_one_command(prophase_here, dump, t
     assert answer["currency"] == "EUR"
 
 
+def test_static_reactive_and_predictive_nodes_stand_in_one_table(prophase_here, dump):
+    asked = ("whatif", dump, "--cluster", "6x8", "--scaling", "floor=0,boot=20min", "--seeds", "2")
+    done = prophase_here(*asked, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    static, reactive, predictive = answer["scaling"]
+    assert [static["nodes"], reactive["nodes"]] == ["static", "reactive"]
+    assert static["paid_pct"] == 100 > reactive["paid_pct"]
+    assert predictive["mean_wait_s"] < reactive["mean_wait_s"]
+    assert any("Predictive cuts the mean wait" in line for line in answer["remarks"])
+    twice = prophase_here(*asked, "--set", "scaling=on")
+    assert "always on: name it once" in twice.stderr
+
+
 def test_advised_requests_are_compared(prophase_here, dump, tmp_path):
     (tmp_path / "advised.csv").write_text("request_gpus,queue\n1,a\n")
     trial = prophase_here(

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.attempts import FINISHED
 from prophase.sim.rules.backfill import Backfill
-from prophase.sim.rules.node_availability import Failures
+from prophase.sim.rules.node_availability import Autoscaler, Failures
 from prophase.sim.rules.preemption import Preemption
 from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, ASK_MEMORY, ASK_MILLI
 
@@ -94,6 +95,14 @@ def test_backfilling_with_all_rules_keeps_the_laws(scenario):
     laws_hold(run(scenario), scenario, same_speed=True)
 
 
+@settings(max_examples=25)
+@given(s.scenarios(*PUSHING, *OTHERS, most_jobs=30))
+def test_scaling_ahead_with_all_rules_keeps_the_laws(scenario):
+    rule = scenario.settings.get("scaling") or Autoscaler(0, None, 2.0, 3.0)
+    ahead = replace(rule, ahead=True, every_s=4.0)
+    laws_hold(run(scenario, scaling=ahead), scenario, same_speed=True)
+
+
 @settings(max_examples=40)
 @given(s.scenarios(*PUSHING, s.sharing, s.speeds, *OTHERS, most_jobs=30))
 def test_sharing_and_speeds_with_all_rules_keep_the_laws(scenario):
@@ -138,6 +147,7 @@ REPLAYS = [
     {"order": "multifactor", "queue": "conservative", "backfill": "every=7,whole_nodes=on"},
     {"order": "dominant_share", "queue": "easy", "ladder": "on"},
     {"scaling": "floor=1,boot=9,idle=20", "failures": "mtbf=200,mttr=9", "queue": "strict"},
+    {"scaling": "floor=0,boot=9,idle=5,ahead=on,every=10"},
 ]
 
 _SCRIPT = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +11,8 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
+    check_file,
+    check_folder,
     progress_bar,
     show_result,
     typed_command,
@@ -55,8 +56,8 @@ def command(
     from prophase.trace.describe.description_result import description_result
 
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
-    for target in (page, figures):
-        _refuse_bad_target(target, is_folder=target is figures)
+    check_file("--page", page)
+    check_folder("--figures", figures)
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source, by_column=True)
@@ -75,17 +76,3 @@ def command(
         write_page(result, page)
     if figures is not None:
         write_figures(result, figures)
-
-
-def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:
-    """Say before the work begins that its result cannot be written."""
-    from prophase.errors import ParameterError
-
-    if target is None:
-        return
-    if is_folder and target.exists() and not target.is_dir():
-        raise ParameterError(f"--figures {target}: is a file. Name a folder.")
-    if not is_folder and target.is_dir():
-        raise ParameterError(f"--page {target}: is a folder. Name a file, such as report.html.")
-    if not is_folder and not target.resolve().parent.is_dir():
-        raise ParameterError(f"--page {target}: the folder {target.parent} does not exist.")

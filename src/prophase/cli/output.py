@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.provenance import command_asked, with_recorded_provenance
+from prophase.cli.provenance import command_asked, with_recorded_provenance, write_provenance
+from prophase.cli.provenance import typed_command as typed_command
 from prophase.cli.settings import Formerly
+from prophase.errors import ParameterError, storage_error
 from prophase.plain import finite as finite
 from prophase.plural import counted
 from prophase.result import Provenance, Result, Row, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ENDINGS = (".csv", ".csv.gz", ".parquet", ".json")
 
 
 class Format(StrEnum):
@@ -68,11 +75,64 @@ def show_result(result: Result, format: Format) -> None:
         from prophase.result import csv_form
 
         typer.echo(csv_form.render(result), nl=False)
+        origin = with_recorded_provenance({"command": typed_command()})
+        if "data_hash" in origin:
+            # a stream of rows has no place for it
+            say(f"Provenance: {json.dumps(origin)}")
     else:
         from prophase.result.terminal import lines
 
         for line in lines(result):
             typer.echo(line)
+
+
+def check_file(option: str, target: Path | None) -> None:
+    """Say before the work begins that a file cannot be written."""
+    if target is not None and target.is_dir():
+        raise ParameterError(f"{option} {target}: is a folder. Name a file.")
+    if target is not None and not target.resolve().parent.is_dir():
+        raise ParameterError(f"{option} {target}: the folder {target.parent} does not exist.")
+
+
+def check_folder(option: str, target: Path | None) -> None:
+    """Say before the work begins that a folder cannot be written to."""
+    if target is not None and target.exists() and not target.is_dir():
+        raise ParameterError(f"{option} {target}: is a file. Name a folder.")
+
+
+def check_table(option: str, target: Path | None) -> None:
+    """Say before the work begins that a table cannot be written."""
+    if target is not None and not target.name.endswith(_ENDINGS):
+        raise ParameterError(f"{option} {target}: end the name in {', '.join(_ENDINGS)}.")
+    check_file(option, target)
+
+
+def write_table(table: pd.DataFrame, target: Path, what: str) -> None:
+    """Write a table in the format its name ends in, and beside it where it comes from."""
+    try:
+        if target.suffix == ".parquet":
+            table.to_parquet(target, index=False)
+        elif target.suffix == ".json":
+            table.to_json(target, orient="records", double_precision=15)
+        else:
+            table.to_csv(target, index=False)
+        write_provenance(target.with_name(f"{target.name}.provenance.json"), [target])
+    except OSError as cause:
+        raise storage_error(cause, target) from cause
+    say(f"Wrote {counted(len(table), what)} to {target}.")
+
+
+def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
+    """Write tables as CSV into a folder, and beside them where they come from."""
+    files = [folder / f"{name}.csv" for name in tables]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, table in zip(files, tables.values(), strict=True):
+            table.to_csv(file, index=False)
+        write_provenance(folder / "provenance.json", files)
+    except OSError as cause:
+        raise storage_error(cause, folder) from cause
+    say(f"Wrote {counted(len(files), 'table')} to {folder}.")
 
 
 def write_page(result: Result, target: Path) -> None:
@@ -166,11 +226,6 @@ def _bar() -> Any:
         console=Console(stderr=True),
         transient=True,
     )
-
-
-def typed_command() -> str:
-    """Return the command as the user typed it, quoted so that it can be run again."""
-    return shlex.join(["prophase", *sys.argv[1:]])
 
 
 def as_typed(path: Path) -> str:

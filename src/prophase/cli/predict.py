@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.model_options import ModelSettings, TargetOption, jobs_at, target_names
-from prophase.cli.output import Format, FormatOption, show_result
+from prophase.cli.output import Format, FormatOption, show_result, write_table
 from prophase.cli.trace_options import SourceOption
 from prophase.result import Result
 
@@ -51,13 +51,7 @@ def command(
     if silent:
         remarks.append(f"{silent:,} answers are missing; the reason says why.")
     if out is not None:
-        from prophase.errors import storage_error
-
-        try:
-            found.to_csv(out, index=False)
-        except OSError as cause:
-            raise storage_error(cause, out) from cause
-        remarks.append(f"Wrote {len(found):,} answers to {out}.")
+        write_table(found, out, "answer")
     elif format is Format.table and len(found) > 20:
         remarks.append("The first 20 are shown. Add --out FILE, or --format csv, for all.")
     shown = found.head(20) if format is Format.table else found

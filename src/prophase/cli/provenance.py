@@ -1,12 +1,15 @@
 """What the numbers of a command depend on: the data it has read, its seed, this version.
 
 Noted while the command runs, and written beside its result by
-:func:`prophase.cli.output.show_result`.
+:func:`prophase.cli.output.show_result` and beside its tables by :func:`write_provenance`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shlex
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from prophase.atomic_files import write_whole
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.provenance import with_provenance
 
@@ -97,3 +101,18 @@ def with_recorded_provenance(document: JsonMapping) -> JsonObject:
     """Return the result of the command that runs, with all that it depends on."""
     read = "+".join(_hashes.get())
     return with_provenance(document, data_hash=read or _model_hash.get(), seed=_seed.get())
+
+
+def typed_command() -> str:
+    """Return the command as the user typed it, quoted so that it can be run again."""
+    return shlex.join(["prophase", *sys.argv[1:]])
+
+
+def write_provenance(target: Path, tables: Sequence[Path]) -> None:
+    """Say in a file beside tables which command made them, from what; their bytes are hashed."""
+    hashes = {}
+    for table in tables:
+        with table.open("rb") as content:
+            hashes[table.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    origin = with_recorded_provenance({"command": typed_command(), "sha256": hashes})
+    write_whole(target, json.dumps(origin, indent=1) + "\n")

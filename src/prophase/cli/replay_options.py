@@ -169,7 +169,8 @@ class ReplayRules:
         str | None,
         typer.Option(
             rich_help_panel=_RULES,
-            help="Autoscaler: 'floor=2,boot=5min,idle=10min'; the cluster is its ceiling.",
+            help="Autoscaler: 'floor=2,boot=5min,idle=10min'; the cluster is its ceiling; "
+            "'ahead=on' boots for forecast arrivals, too.",
         ),
     ] = None
     failures: Annotated[

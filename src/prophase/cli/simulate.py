@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, progress_bar, show_result
+from prophase.cli.output import Format, FormatOption, progress_bar, show_result, write_table
 from prophase.cli.replay_options import (
     ClusterSettings,
     ReplayRules,
@@ -19,7 +19,7 @@ from prophase.cli.replay_options import (
 from prophase.cli.replay_plan import PLANS, planned, read_plan
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption
-from prophase.cli.simulate_output import SimulateOutputs, write_table
+from prophase.cli.simulate_output import SimulateOutputs
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonObject

@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import say, write_figures, write_page
+from prophase.cli.output import (
+    check_file,
+    check_folder,
+    check_table,
+    write_figures,
+    write_page,
+    write_table,
+)
 from prophase.cli.shared_options import FiguresOption, PageOption, PricesOption
 from prophase.cli.trace_options import BY
-from prophase.errors import ParameterError, storage_error
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
-from prophase.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.result import Result
     from prophase.sim import Cluster, Schedule, Workload
-
-_ENDINGS = (".csv", ".csv.gz", ".parquet", ".json")
 
 
 @dataclass(frozen=True)
@@ -64,15 +68,10 @@ class SimulateOutputs:
                     raise ParameterError(
                         f"{option}: --preset {preset} answers with its own measures only."
                     )
-        for option, table in (("--out", self.out), ("--attempts-out", self.attempts_out)):
-            if table is not None:
-                _check_table(option, table)
-        if self.page is not None:
-            if self.page.is_dir():
-                raise ParameterError(f"--page {self.page}: is a folder. Name a file: report.html.")
-            _check_folder("--page", self.page)
-        if self.figures is not None and self.figures.exists() and not self.figures.is_dir():
-            raise ParameterError(f"--figures {self.figures}: is a file. Name a folder.")
+        check_table("--out", self.out)
+        check_table("--attempts-out", self.attempts_out)
+        check_file("--page", self.page)
+        check_folder("--figures", self.figures)
 
     def check_measures(self, workload: Workload, cluster: Cluster) -> None:
         """Say before the replay that a class or a price is not known."""
@@ -118,28 +117,3 @@ class SimulateOutputs:
             write_figures(result, self.figures)
         if self.page is not None:
             write_page(result, self.page)
-
-
-def write_table(table: pd.DataFrame, target: Path, what: str) -> None:
-    """Write a table in the format its name ends in."""
-    try:
-        if target.name.endswith((".csv", ".csv.gz")):
-            table.to_csv(target, index=False)
-        elif target.suffix == ".parquet":
-            table.to_parquet(target, index=False)
-        else:
-            table.to_json(target, orient="records", double_precision=15)
-    except OSError as cause:
-        raise storage_error(cause, target) from cause
-    say(f"Wrote {counted(len(table), what)} to {target}.")
-
-
-def _check_table(option: str, target: Path) -> None:
-    if not target.name.endswith(_ENDINGS):
-        raise ParameterError(f"{option} {target}: end the name in {', '.join(_ENDINGS)}.")
-    _check_folder(option, target)
-
-
-def _check_folder(option: str, target: Path) -> None:
-    if not target.resolve().parent.is_dir():
-        raise ParameterError(f"{option} {target}: the folder {target.parent} does not exist.")

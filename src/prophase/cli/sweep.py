@@ -21,6 +21,7 @@ from prophase.cli.output import (
     show_result,
     typed_command,
 )
+from prophase.cli.provenance import write_provenance
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import BLOCK, SEEDS, LoadOption, SizingOption, WorkersOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
@@ -231,6 +232,8 @@ def command(
     kept = SavedSweep(result, wanted, measures, said, str(path), typed_command())
     ranked = write_sweep(kept, out)
     save_sweep(kept, out)
+    tables = ("results.csv", "results.parquet", "cells.csv", "cells.parquet")
+    write_provenance(out / "provenance.json", [out / name for name in tables])
     replayed = found["count"] - found["before"]
     answer = sweep_answer(
         kept,

@@ -13,10 +13,10 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     progress_bar,
-    say,
     show_result,
     write_figures,
     write_page,
+    write_table,
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings, SlurmOption
 from prophase.cli.shared_options import FiguresOption, PageOption, SeedOption
@@ -130,11 +130,7 @@ def command(
         result = with_validation_figures(result, found)
     show_result(result, format)
     if outputs.jobs_out is not None:
-        try:
-            found.jobs.to_csv(outputs.jobs_out, index=False)
-        except OSError as cause:
-            raise storage_error(cause, outputs.jobs_out) from cause
-        say(f"Wrote {len(found.jobs):,} jobs to {outputs.jobs_out}.")
+        write_table(found.jobs, outputs.jobs_out, "job")
     if outputs.page is not None:
         write_page(result, outputs.page)
     if outputs.figures is not None:

@@ -59,6 +59,13 @@ class Changes:
             "neighbour, speed); then settings: 'usage,gain=1.2,kind_column=task'."
         ),
     ] = None
+    scaling: Annotated[
+        str | None,
+        typer.Option(
+            help="Autoscaler, 'floor=2,boot=5min,idle=10min': cost and wait of static, reactive "
+            "and predictive nodes."
+        ),
+    ] = None
     combine: Annotated[
         bool, typer.Option("--combine", help="One more scenario: everything together.")
     ] = False
@@ -113,6 +120,8 @@ def command(
     `prophase whatif ws --sizing recommended,recommendation.json --measure gib_hours.allocated`
 
     `prophase whatif ws --cluster 20x8 --pair usage`
+
+    `prophase whatif ws --cluster 60x8 --scaling floor=5,boot=10min`
 
     `prophase whatif ws --cluster 20x8 --policy shortest --goal 'p95 wait < 15 min'`
 
@@ -210,6 +219,8 @@ def _offers(promise: Goal) -> tuple[list[NodeOffer], str] | None:
 
 def _question(asked: Changes) -> WhatIfQuestion:
     from prophase.sim.request_variants import read_requests
+    from prophase.sim.rules.node_availability import Autoscaler
+    from prophase.sim.rules.parsing import as_rule
     from prophase.sim.whatif.scenarios import WhatIfQuestion
 
     if asked.sharing not in (None, "on", "off"):
@@ -226,5 +237,6 @@ def _question(asked: Changes) -> WhatIfQuestion:
         sharing=None if asked.sharing is None else asked.sharing == "on",
         requests=read_requests(asked.requests) if asked.requests else None,
         requests_name=asked.requests.name if asked.requests else "requests",
+        scaling=as_rule(Autoscaler, asked.scaling, "scaling"),
         combine=asked.combine,
     )

@@ -13,15 +13,16 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
+    check_file,
+    check_folder,
     progress_bar,
-    say,
     show_result,
     write_page,
+    write_tables,
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings
 from prophase.cli.shared_options import PageOption, PricesOption, SeedOption, ShortBelowOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
     from prophase.sim.why.explanation import Why
@@ -81,7 +82,8 @@ def command(
     from prophase.trace.prices import Prices
 
     page, out = outputs.page, outputs.out
-    _refuse_bad_targets(page, out)
+    check_file("--page", page)
+    check_folder("--out", out)
     priced = Prices.read(prices) if prices is not None else None
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
     with progress_bar() as progress:
@@ -125,20 +127,4 @@ def _write_tables(found: Why, out: Path) -> None:
         "idle_map": found.idle_map,
         "jobs": found.jobs,
     }
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, table in tables.items():
-            table.to_csv(out / f"{name}.csv", index=False)
-    except OSError as cause:
-        raise storage_error(cause, out) from cause
-    say(f"Wrote {len(tables)} tables to {out}.")
-
-
-def _refuse_bad_targets(page: Path | None, out: Path | None) -> None:
-    """Say before the work begins that its result cannot be written."""
-    if page is not None and page.is_dir():
-        raise ParameterError(f"--page {page}: is a folder. Name a file, such as why.html.")
-    if page is not None and not page.resolve().parent.is_dir():
-        raise ParameterError(f"--page {page}: the folder {page.parent} does not exist.")
-    if out is not None and out.exists() and not out.is_dir():
-        raise ParameterError(f"--out {out}: is a file. Name a folder.")
+    write_tables(tables, out)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prophase.sim.signatures import Floats, Ints
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 #: how an attempt ended
 FINISHED, PREEMPTED, NODE_LOST, OUT_OF_MEMORY, RESIZED = range(5)
 OUTCOMES = ("finished", "preempted", "node_lost", "out_of_memory", "resized")
@@ -56,3 +58,12 @@ class Attempts:
         job = np.arange(len(start_s)) if job is None else job
         finished = np.full(len(job), FINISHED, np.int8)
         return cls(job, start_s, end_s, finished, first, node, gpu_bits)
+
+
+def grown(rows: NDArray[Scalar], needed: int) -> NDArray[Scalar]:
+    """Return an array with room for so many rows, at least twice the old ones if it has to grow."""
+    if needed <= len(rows):
+        return rows
+    larger = np.zeros((max(needed, 2 * len(rows)), *rows.shape[1:]), rows.dtype)
+    larger[: len(rows)] = rows
+    return larger

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.sim.attempts import Attempts
+from prophase.sim.attempts import Attempts, Scalar, grown
 from prophase.sim.compilation import call
-from prophase.sim.growth import grown
 from prophase.sim.kernels.dynamic import array_layout as r
 from prophase.sim.kernels.dynamic.node_availability import READY, STOPPED
 from prophase.sim.kernels.dynamic_loop import Replay, Settings, dynamic_loop
 from prophase.sim.kernels.queue_order import by_key, no_refresh
 from prophase.sim.kernels.request_shapes import shapes_of
+from prophase.sim.rules.arrival_forecast import arrivals_ahead
+from prophase.sim.rules.node_availability import Autoscaler
 from prophase.sim.signatures import (
     ASK_GPUS,
     ASK_INSTANCES,
@@ -48,7 +49,6 @@ from prophase.sim.signatures import (
 )
 from prophase.sim.static_loop import PlaceSettings, score_trees
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 NO_RULES = r.Rules()
 
 
@@ -86,6 +86,8 @@ class DynamicSetting:
     outages: Ints | None = None
     #: hours with a rule of their own: from, to, and the longest job that starts in them
     hours: Floats | None = None
+    #: nodes are booted for jobs that are forecast
+    forecast: Autoscaler | None = None
 
 
 @dataclass(frozen=True)
@@ -230,12 +232,24 @@ def _empty_replay(
             outage_s=_array(setting.outage_times, np.zeros(0)),
             outages=_array(setting.outages, np.zeros((0, 2), np.int64)),
             hours=_array(setting.hours, np.zeros((0, 3))),
+            **_forecasts(jobs, setting.forecast),
         ),
         # policies that draw lots rate every node here
         score_trees(jobs.rung_shape, jobs.asks, len(nodes), replace(place, lots=False)),
         np.zeros(r.COUNTS, np.int64),
         clock,
     )
+
+
+def _forecasts(jobs: r.JobArrays, scaling: Autoscaler | None) -> dict[str, NDArray[Any]]:
+    """Return the forecasts that an autoscaler scales ahead by, as the loop takes them."""
+    found = (np.zeros(0), _ints(1), np.zeros((0, 2), np.int64))
+    if scaling is not None:
+        found = arrivals_ahead(
+            jobs.table[:, JOB_SUBMIT], jobs.shape_of, ahead_s=scaling.boot_s,
+            every_s=scaling.every_s, margin=scaling.margin,
+        )  # fmt: skip
+    return dict(zip(("ahead_s", "ahead_first", "ahead"), found, strict=True))
 
 
 def _with_room(replay: Replay) -> Replay:

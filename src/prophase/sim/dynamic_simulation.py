@@ -89,6 +89,8 @@ def simulate_dynamic(
         setting = _with_ladder(setting, workload, cluster, rules.ladder)
     if rules.quotas is not None:
         setting = _with_quotas(setting, workload, rules.quotas)
+    if rules.scaling is not None and rules.scaling.ahead:
+        setting = replace(setting, forecast=rules.scaling)
     if rules.hours is not None:
         setting = replace(setting, hours=hours_matrix(rules.hours))
     if rules.share is not None or rules.speeds is not None:

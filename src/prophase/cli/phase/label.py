@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, finite, say, show_result
+from prophase.cli.output import Format, FormatOption, finite, say, show_result, write_table
 from prophase.cli.phase.options import ModelArgument, open_phases, read_usage
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption
@@ -23,7 +23,7 @@ from prophase.cli.trace_options import (
     UrlOption,
     named_values,
 )
-from prophase.errors import ParameterError, storage_error
+from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def command(
     usage = read_usage(series, source, option)
     labels = detector.label(usage)
     if out is not None:
-        _write(labels, out)
+        write_table(labels, out, "sample")
     if demand_out is not None:
         _write_demand(detector, usage, demand_out, hold)
     if figures is not None:
@@ -121,19 +121,11 @@ def command(
     show_result(labels_result(detector, usage, labels), format)
 
 
-def _write(labels: pd.DataFrame, out: Path) -> None:
-    try:
-        labels.to_csv(out, index=False)
-    except OSError as cause:
-        raise storage_error(cause, out) from cause
-    say(f"Wrote {out}.")
-
-
 def _write_demand(detector: PhaseDetector, usage: pd.DataFrame, out: Path, hold: str) -> None:
     from prophase.phase.phase_demand import killed_share, phase_demand
 
     table = phase_demand(detector, usage, hold=hold)
-    _write(table, out)
+    write_table(table, out, "row")
     share = killed_share(table)
     if share > 0:
         say(f"{units.percent(share)} of the series take more memory than a phase of theirs holds.")

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, finite, progress_bar, say, show_result
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    finite,
+    progress_bar,
+    say,
+    show_result,
+    write_tables,
+)
 from prophase.cli.profile.options import SAMPLE, LeakingOption, MinSamplesOption
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption, WorkersOption
@@ -237,17 +245,11 @@ def _agreement(compared: pd.DataFrame) -> list[str]:
 
 
 def _write(out: Path, tables: dict[str, pd.DataFrame]) -> str:
-    from prophase.errors import storage_error
     from prophase.papers.grid.selection import SCORES
     from prophase.plots.profiles.clustering_grid import ideal_sensitivity, score_sensitivity
     from prophase.plots.style import save
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, table in tables.items():
-            table.to_csv(out / f"{name.replace('_', '-')}.csv", index=False)
-    except OSError as cause:
-        raise storage_error(cause, out) from cause
+    write_tables({name.replace("_", "-"): table for name, table in tables.items()}, out)
     for score in SCORES:
         save(score_sensitivity(tables["cells"], score), out, f"score-{score}", formats=["png"])
     save(ideal_sensitivity(tables["sensitivity"]), out, "ideals", formats=["png"])

@@ -21,6 +21,7 @@ from prophase.sim.kernels.dynamic.array_layout import (
     ENDED,
     ENDS,
     EVICTED,
+    FORECASTS,
     FRUITLESS,
     HOURS,
     HOURS_FROM,
@@ -145,6 +146,8 @@ def _advance(jobs, nodes, running, power, rules, counts, clock):
         upcoming = min(upcoming, jobs.table[counts[ARRIVED], JOB_SUBMIT])
     if scales:
         upcoming = min(upcoming, next_ready(power))
+        if counts[ARRIVED] < count and counts[FORECASTS] < power.ahead_s.size:
+            upcoming = min(upcoming, power.ahead_s[counts[FORECASTS]])
     if counts[WAITING] > 0:
         upcoming = min(upcoming, outage_s, _next_hours(clock[NOW], power.hours, counts))
     if upcoming == np.inf and (counts[STALLED] or rules.tick_s == 0):

@@ -149,17 +149,28 @@ class Autoscaler:
         From the decision to the first job on a new node.
     idle_s : float
         A node that has run nothing for so long is stopped.
+    ahead : bool
+        Nodes are booted, too, for jobs that are forecast to arrive within the boot time; see
+        :func:`prophase.sim.rules.arrival_forecast.arrivals_ahead`.
+    margin, every_s : float
+        Standard deviations of the forecast count that are held ready beyond its mean; seconds
+        between forecasts.
     """
 
     floor: int = 0
     ceiling: int | None = None
     boot_s: float = 300.0
     idle_s: float = 600.0
+    ahead: bool = False
+    margin: float = 1.0
+    every_s: float = 300.0
 
     def __post_init__(self) -> None:
         at_least("autoscaler floor", self.floor, 0)
         at_least("autoscaler boot_s", self.boot_s, 0)
         at_least("autoscaler idle_s", self.idle_s, 1)
+        at_least("autoscaler margin", self.margin, 0)
+        at_least("autoscaler every_s", self.every_s, 1)
         if self.ceiling is not None and self.ceiling < max(self.floor, 1):
             raise ParameterError(
                 f"autoscaler: the ceiling of {self.ceiling} nodes is below "

@@ -13,10 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
-from prophase.sim.attempts import Attempts
+from prophase.sim.attempts import Attempts, grown
 from prophase.sim.cluster import Cluster
 from prophase.sim.compilation import call
-from prophase.sim.growth import grown
 from prophase.sim.kernels.dynamic import array_layout as r
 from prophase.sim.kernels.queue_order import by_key, no_refresh
 from prophase.sim.kernels.request_shapes import distinct_rows

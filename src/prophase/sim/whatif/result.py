@@ -5,15 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import pandas as pd
+
 from prophase import units
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Result, Table
 from prophase.sim.cluster import Cluster
-from prophase.sim.sweep.resampled_traces import interval_remark
+from prophase.sim.sweep.resampled_traces import AS_RECORDED, interval_remark
 from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
-from prophase.sim.whatif.scenarios import WhatIfQuestion, scenarios_of
+from prophase.sim.whatif.scenarios import (
+    BASELINE,
+    PREDICTIVE,
+    REACTIVE,
+    WhatIfQuestion,
+    scenarios_of,
+)
 from prophase.sim.whatif.smallest_cluster import (
     SmallestCluster,
     parse_wait_target,
@@ -111,6 +119,11 @@ def what_if(
         tables.append(
             Table("pairs", pairs[:_MOST_PAIRS], "Pairs on one GPU; alone, each would have speed 1")
         )
+    if question.scaling is not None:
+        ways, verdict = _scaling_rows(compared.cells)
+        told.append(verdict)
+        answer["scaling"] = ways
+        tables.append(Table("scaling", ways, "Nodes that are always on, or come and go"))
     if promise is None:
         return Result(
             "whatif",
@@ -161,6 +174,40 @@ def _for_people(rows: Sequence[JsonObject], measure: str) -> list[JsonObject]:
         }
         for row in rows
     ]
+
+
+def _scaling_rows(cells: pd.DataFrame) -> tuple[list[JsonObject], str]:
+    """Return cost and wait of nodes that are always on and of both autoscalers, and who wins."""
+    recorded: dict[str, JsonObject] = {
+        str(row["scenario"]): {str(name): value for name, value in row.items()}
+        for row in cells[cells["seed"] == AS_RECORDED].to_dict("records")
+    }
+    always, late, early = (recorded[name] for name in (BASELINE, REACTIVE, PREDICTIVE))
+    unit = "gpu_hours" if always["gpus"] > 0 else "core_hours"
+    owned = f"{unit}.owned"
+    if owned not in always:
+        raise ParameterError("scaling: the nodes state neither GPUs nor cores, so nothing is paid.")
+    rows: list[JsonObject] = [
+        {
+            "nodes": words,
+            f"{unit}_paid": one[owned],
+            "paid_pct": 100 * one[owned] / always[owned],
+            "mean_wait": units.duration(one["mean_wait_s"]),
+            "p95_wait": units.duration(one["p95_wait_s"]),
+            "mean_wait_s": one["mean_wait_s"],
+        }
+        for words, one in (("static", always), ("reactive", late), ("predictive", early))
+    ]
+    share = early[owned] / late[owned] - 1
+    price = f"for {units.percent(abs(share))} {'more' if share > 0 else 'fewer'} paid hours"
+    saved_s = late["mean_wait_s"] - early["mean_wait_s"]
+    if saved_s <= 0:
+        return rows, f"Predictive does not help: it waits no less than reactive, {price}."
+    cut = units.percent(saved_s / late["mean_wait_s"])
+    return rows, (
+        f"Predictive cuts the mean wait of reactive by {cut} {price}. Reactive with a larger floor "
+        "or a longer idle time cuts waits, too: compare both."
+    )
 
 
 def _signed(seconds: float) -> str:

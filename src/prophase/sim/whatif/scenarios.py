@@ -13,10 +13,12 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.cluster_variants import add_nodes, remove_nodes
 from prophase.sim.pairing import Pairing
 from prophase.sim.request_variants import Sizing, highest_of, whole_gpus, with_requests
+from prophase.sim.rules.node_availability import Autoscaler
 from prophase.sim.sweep.dry_run import unfit_jobs
 from prophase.sim.workload import Workload
 
 BASELINE = "baseline"
+REACTIVE, PREDICTIVE = "scaling reactive", "scaling predictive"
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,11 @@ class WhatIfQuestion:
         Name -> the same jobs with other requests and how they ask again after a kill.
     pairing : Pairing, optional
         Jobs that share GPUs in pairs, as ``pair_jobs`` chooses them.
+    scaling : Autoscaler, optional
+        The nodes come and go instead of being on all the time: once as waiting jobs need them, once
+        also ahead of jobs that are forecast.
     combine : bool
-        One more scenario with everything at once; pairs are not in it.
+        One more scenario with everything at once; pairs and scaling are not in it.
     """
 
     add: Sequence[str] = ()
@@ -64,13 +69,14 @@ class WhatIfQuestion:
     requests_name: str = "requests"
     sizings: Mapping[str, Sizing] = field(default_factory=dict)
     pairing: Pairing | None = None
+    scaling: Autoscaler | None = None
     combine: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compare with the baseline."""
         lists = (self.add, self.remove, self.loads, self.policies, self.sizings)
-        single = (self.sharing, self.requests, self.pairing)
+        single = (self.sharing, self.requests, self.pairing, self.scaling)
         return not any(lists) and all(one is None for one in single)
 
 
@@ -131,6 +137,12 @@ def scenarios_of(
         remarks += pairs.remarks
         together = {**policy, "share": pairs.sharing}
         found.append(replace(start, name="pairs", workload=pairs.workload, policy=together))
+    if question.scaling is not None:
+        if policy.get("scaling") is not None:
+            raise ParameterError("scaling is compared with nodes that are always on: name it once.")
+        for name, ahead in ((REACTIVE, False), (PREDICTIVE, True)):
+            rule = replace(question.scaling, ahead=ahead)
+            found.append(replace(start, name=name, policy={**policy, "scaling": rule}))
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:

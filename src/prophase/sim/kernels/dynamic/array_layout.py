@@ -165,6 +165,10 @@ class PowerArrays(NamedTuple):
     outages: IntGrid
     #: hours with a rule of their own, one after the other: columns HOURS_FROM ...
     hours: FloatGrid
+    #: forecasts of arrivals: when each is made, where its rows begin, and (shape, jobs)
+    ahead_s: FloatLine
+    ahead_first: IntLine
+    ahead: IntGrid
 
 
 class Order(NamedTuple):
@@ -231,10 +235,11 @@ NEEDS_ROOM, ENDED, CIRCLING = range(3)
     PLAN_READY,
     RESERVED,
     TO_RESERVE,
-    #: the first hours that are not over
+    #: the first hours that are not over, and the forecasts that were made
     HOURS,
-) = range(28)
-COUNTS = 28
+    FORECASTS,
+) = range(29)
+COUNTS = 29
 #: columns of the hours: when they begin and end, and the longest job that starts in them
 HOURS_FROM, HOURS_TO, HOURS_LONGEST = range(3)
 #: the clock: now, and the number of the last evaluation of keys

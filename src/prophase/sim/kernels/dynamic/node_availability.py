@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from prophase.sim.compilation import njit
-from prophase.sim.kernels.dynamic.array_layout import OFF, SWITCHES, WAITING
+from prophase.sim.kernels.dynamic.array_layout import (
+    ARRIVED,
+    FORECASTS,
+    OFF,
+    SWITCHES,
+    WAITING,
+)
 from prophase.sim.kernels.dynamic.usage_and_quotas import within_quota
 from prophase.sim.kernels.node_resources import copy_nodes, occupy, room, tightest
 from prophase.sim.kernels.score_trees import note_change
@@ -71,7 +77,9 @@ def ready_and_stop(now, nodes, power, trees, rules, counts):
 
 @njit(**LOOP)
 def boot_wanted(now, jobs, owners, nodes, queue, plan, power, rules, counts):
-    """Boot the nodes that waiting jobs need, and keep those that are counted on."""
+    """Boot the nodes that waiting and forecast jobs need, and keep those that are counted on."""
+    while counts[FORECASTS] < power.ahead_s.size and power.ahead_s[counts[FORECASTS]] <= now:
+        counts[FORECASTS] += 1
     _count_on(jobs, owners, nodes, queue, plan.future, power, rules, counts)
     for node in range(rules.elastic_from, nodes.busy.size):
         if power.wanted[node] and power.state[node] == STOPPED:
@@ -89,7 +97,7 @@ def _count_on(jobs, owners, nodes, queue, future, power, rules, counts):
     """Mark the nodes that waiting jobs will run on once all that are needed have booted.
 
     Waiting jobs are packed in the order of the queue: on what is free of the nodes that are
-    ready, then on those that are booting, then on stopped ones.
+    ready, then on those that are booting, then on stopped ones. Jobs that are forecast come last.
     """
     asks = jobs.asks
     power.wanted[:] = 0
@@ -104,18 +112,30 @@ def _count_on(jobs, owners, nodes, queue, future, power, rules, counts):
         shape = jobs.shape_of[job]
         if power.full[shape] or not within_quota(owners, job, asks, shape):
             continue
-        needed = asks[shape, ASK_INSTANCES]
-        for stage in (READY, BOOTING, STOPPED):
-            for node in range(future.shape[0]):
-                if power.state[node] != stage:
-                    continue
-                while needed > 0 and room(future, node, asks, shape) > 0:
-                    bits = tightest(future, node, asks[shape, ASK_GPUS], asks[shape, ASK_MILLI])
-                    occupy(future, node, asks, shape, bits)
-                    power.wanted[node] = 1
-                    needed -= 1
-                if needed == 0:
-                    break
+        _pack(asks, shape, asks[shape, ASK_INSTANCES], future, power)
+    if counts[FORECASTS] == 0 or counts[ARRIVED] == jobs.shape_of.size:
+        return
+    forecast = counts[FORECASTS] - 1
+    for row in range(power.ahead_first[forecast], power.ahead_first[forecast + 1]):
+        shape = power.ahead[row, 0]
+        if not power.full[shape]:
+            _pack(asks, shape, power.ahead[row, 1] * asks[shape, ASK_INSTANCES], future, power)
+
+
+@njit(**LOOP)
+def _pack(asks, shape, needed, future, power):
+    """Give instances room on nodes and mark those; note whether some found none."""
+    for stage in (READY, BOOTING, STOPPED):
+        for node in range(future.shape[0]):
+            if power.state[node] != stage:
+                continue
+            while needed > 0 and room(future, node, asks, shape) > 0:
+                bits = tightest(future, node, asks[shape, ASK_GPUS], asks[shape, ASK_MILLI])
+                occupy(future, node, asks, shape, bits)
+                power.wanted[node] = 1
+                needed -= 1
             if needed == 0:
                 break
-        power.full[shape] = needed > 0
+        if needed == 0:
+            break
+    power.full[shape] = needed > 0
