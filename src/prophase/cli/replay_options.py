@@ -52,6 +52,13 @@ SlurmOption = Annotated[
 ByOption = Annotated[str, BY]
 
 
+#: what an autoscaler is described by
+SCALING = (
+    "Autoscaler: 'floor=2,boot=5min,idle=10min'; the cluster is its ceiling; 'ahead=on' boots "
+    "for forecast arrivals, too."
+)
+
+
 @dataclass(frozen=True)
 class ClusterSettings:
     """Which nodes a trace is replayed on."""
@@ -169,8 +176,7 @@ class ReplayRules:
         str | None,
         typer.Option(
             rich_help_panel=_RULES,
-            help="Autoscaler: 'floor=2,boot=5min,idle=10min'; the cluster is its ceiling; "
-            "'ahead=on' boots for forecast arrivals, too.",
+            help=SCALING,
         ),
     ] = None
     failures: Annotated[

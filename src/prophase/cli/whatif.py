@@ -10,7 +10,7 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, progress_bar, show_result
-from prophase.cli.replay_options import ClusterSettings, ReplaySettings
+from prophase.cli.replay_options import SCALING, ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import (
     GoalOption,
@@ -59,13 +59,7 @@ class Changes:
             "neighbour, speed); then settings: 'usage,gain=1.2,kind_column=task'."
         ),
     ] = None
-    scaling: Annotated[
-        str | None,
-        typer.Option(
-            help="Autoscaler, 'floor=2,boot=5min,idle=10min': cost and wait of static, reactive "
-            "and predictive nodes."
-        ),
-    ] = None
+    scaling: Annotated[str | None, typer.Option(help=SCALING)] = None
     combine: Annotated[
         bool, typer.Option("--combine", help="One more scenario: everything together.")
     ] = False

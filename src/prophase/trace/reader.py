@@ -169,7 +169,7 @@ class Reader:
             patterns,
             signature or tables[0].needs,
             [table.needs for table in tables[1:]] if also is None else also,
-            aliases,
+            aliases=aliases,
             clock=clock,
         )
 
