@@ -120,8 +120,6 @@ class Reader:
     signature: Sequence[str] = ()
     #: signatures of its other files
     also: Sequence[Sequence[str]] = ()
-    #: regular expression of column names that no file of this source has
-    foreign: str = ""
     #: other words for it that are understood
     aliases: Sequence[str] = ()
     #: regular expression that the first line of a file without column names fits
@@ -133,6 +131,8 @@ class Reader:
     #: "unix": seconds since 1970; "local": the same from local wall time; "utc+8": wall time is
     #: that much later; "relative": a zero of its own
     clock: str = "relative"
+    #: regular expression of column names that no file of this source has
+    foreign: str = ""
 
     @classmethod
     def of_tables(
