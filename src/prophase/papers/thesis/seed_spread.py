@@ -11,6 +11,7 @@ from prophase.papers.claims import claim_row, verdict_on
 from prophase.papers.thesis import published_tables as published
 from prophase.papers.thesis.comparison_rows import Row, ours_alone
 from prophase.papers.thesis.contradictions import bins_words
+from prophase.plural import counted
 from prophase.sizing.bins.binning import Binning, improvement
 from prophase.trace.describe.column_arrays import numbers
 
@@ -66,7 +67,7 @@ def seed_rows(
             "Synthetic data",
             "how its seed was chosen",
             f"seed {SEED}: of the first {TRIED}, the one closest to Table 6; the spread is over "
-            f"{len(seeds)} seeds",
+            f"{counted(len(seeds), 'seed')}",
         )
     ]
     for (task, edges), theirs in published.TABLE_6.items():
