@@ -147,7 +147,9 @@ def test_a_control_group_knows_the_peak_of_what_lasts_a_fifth_of_a_second(tmp_pa
     assert full.memory_method == f"cgroup v{made.version}"
     rise = full.memory_peak_gib - idle.memory_peak_gib
     assert rise == pytest.approx(together * MIB, rel=0.05)
-    assert full.memory_peak_error_gib < 0.05 * together * MIB
+    # what is written between two looks may count or not, and when they come is the machine's affair
+    written_gib = 2 * each * MIB if case == "page cache" else 0.0
+    assert full.memory_peak_error_gib < 0.05 * together * MIB + written_gib
 
 
 @pytest.mark.parametrize("case", CASES)
