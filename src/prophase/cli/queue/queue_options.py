@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prophase.sim.slurm.snapshot import QueueSnapshot
     from prophase.sim.slurm.twin import QueueTwin
 
+_Snapshot = TypeVar("_Snapshot")
 QueueOption = Annotated[
     Path | None,
     typer.Option("--saved", help="A saved queue. [default: ask now]"),
@@ -82,6 +83,14 @@ def show_of_twin(
     show_result(Result.of_rows(name, finite(rows), notes=notes), format)
 
 
+def _of_now(look: Callable[[Path], _Snapshot], save: Path | None) -> _Snapshot:
+    """Ask now, and keep the answer in a folder if one is named."""
+    if save is not None:
+        return look(save)
+    with TemporaryDirectory(prefix="prophase-queue-") as folder:
+        return look(Path(folder))
+
+
 def snapshot_of(queue: Path | None, save: Path | None = None) -> QueueSnapshot:
     """Return a saved queue of Slurm, or the one of this moment."""
     from prophase.sim.slurm.snapshot import QueueSnapshot
@@ -90,10 +99,7 @@ def snapshot_of(queue: Path | None, save: Path | None = None) -> QueueSnapshot:
         return QueueSnapshot.read(queue)
     from prophase.integrations.slurm.queue_snapshot import look
 
-    if save is not None:
-        return look(save)
-    with TemporaryDirectory(prefix="prophase-queue-") as folder:
-        return look(Path(folder))
+    return _of_now(look, save)
 
 
 def kueue_snapshot_of(queue: Path | None, save: Path | None = None) -> KueueSnapshot:
@@ -104,10 +110,7 @@ def kueue_snapshot_of(queue: Path | None, save: Path | None = None) -> KueueSnap
         return KueueSnapshot.read(queue)
     from prophase.integrations.kubernetes.kueue_queue import look
 
-    if save is not None:
-        return look(save)
-    with TemporaryDirectory(prefix="prophase-queue-") as folder:
-        return look(Path(folder))
+    return _of_now(look, save)
 
 
 def twin_of(options: TwinOptions) -> LiveTwin:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,17 +25,23 @@ from prophase.sim.forecast.start_forecast import (
 from prophase.sim.signatures import Floats
 
 
-class LiveQueue(Protocol):
-    """What runs and what waits at an instant."""
+@dataclass(frozen=True)
+class LiveQueue:
+    """What runs and what waits at one instant: columns of the job table."""
+
+    now_s: float
+    jobs: pd.DataFrame
 
     @property
-    def now_s(self) -> float: ...
+    def running(self) -> pd.DataFrame:
+        """Jobs that run, or hold quota."""
+        return self.jobs[self.jobs["status"] == "running"]
 
     @property
-    def running(self) -> pd.DataFrame: ...
-
-    @property
-    def waiting(self) -> pd.DataFrame: ...
+    def waiting(self) -> pd.DataFrame:
+        """Jobs that wait: by priority, then by age."""
+        waits = self.jobs[self.jobs["status"] == "pending"]
+        return waits.sort_values(["attr_priority", "submit_s"], ascending=[False, True])
 
 
 @dataclass(frozen=True)

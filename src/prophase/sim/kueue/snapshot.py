@@ -20,6 +20,7 @@ import pandas as pd
 from prophase import units
 from prophase.errors import FormatError, MissingFileError, storage_error
 from prophase.json_types import JsonMapping, JsonObject
+from prophase.sim.forecast.live_twin import LiveQueue
 from prophase.sim.kueue.admission import PodGroup, QueuedWork, assigned
 from prophase.sim.kueue.quotas import Cell, ClusterQueue, QuotaTree
 
@@ -38,7 +39,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class KueueSnapshot:
+class KueueSnapshot(LiveQueue):
     """What holds quota, what waits for it, and the quotas.
 
     Attributes
@@ -53,25 +54,12 @@ class KueueSnapshot:
         Workloads that are not admitted by themselves, counted by reason.
     """
 
-    now_s: float
-    jobs: pd.DataFrame
     works: dict[str, QueuedWork]
     finished: pd.DataFrame
     queues: dict[str, ClusterQueue]
     cohorts: tuple[JsonObject, ...]
     left_out: dict[str, int]
     notes: tuple[str, ...] = ()
-
-    @property
-    def running(self) -> pd.DataFrame:
-        """Workloads that hold quota."""
-        return self.jobs[self.jobs["status"] == "running"]
-
-    @property
-    def waiting(self) -> pd.DataFrame:
-        """Workloads that wait: by priority, then by age."""
-        waits = self.jobs[self.jobs["status"] == "pending"]
-        return waits.sort_values(["attr_priority", "submit_s"], ascending=[False, True])
 
     def tree(self) -> QuotaTree:
         """Return the quotas with nothing used."""

@@ -19,6 +19,7 @@ import pandas as pd
 from prophase import units
 from prophase.errors import FormatError, MissingFileError, storage_error
 from prophase.sim.cluster import Cluster
+from prophase.sim.forecast.live_twin import LiveQueue
 from prophase.sim.slurm.site_rules import SiteRules, instant
 from prophase.sim.slurm_conf import find_conf, slurm_settings
 from prophase.trace.readers.slurm_conf import SlurmConf, node_names
@@ -43,7 +44,7 @@ _HELD = ("JobHeldUser", "JobHeldAdmin", "DependencyNeverSatisfied", "BadConstrai
 
 
 @dataclass(frozen=True)
-class QueueSnapshot:
+class QueueSnapshot(LiveQueue):
     """What runs, what waits, on which nodes, by which rules.
 
     Attributes
@@ -58,8 +59,6 @@ class QueueSnapshot:
         Jobs that do not start by themselves, counted by reason.
     """
 
-    now_s: float
-    jobs: pd.DataFrame
     nodes: pd.DataFrame
     off: tuple[str, ...]
     #: settings of ``simulate``, the site's rules among them
@@ -76,17 +75,6 @@ class QueueSnapshot:
     def cluster(self) -> Cluster:
         """The nodes."""
         return Cluster.from_nodes(self.nodes)
-
-    @property
-    def running(self) -> pd.DataFrame:
-        """Jobs that run."""
-        return self.jobs[self.jobs["status"] == "running"]
-
-    @property
-    def waiting(self) -> pd.DataFrame:
-        """Jobs that wait, in the order of Slurm's priorities."""
-        waits = self.jobs[self.jobs["status"] == "pending"]
-        return waits.sort_values(["attr_priority", "submit_s"], ascending=[False, True])
 
     @classmethod
     def read(cls, folder: Path) -> Self:
