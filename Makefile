@@ -36,7 +36,7 @@ test: $(READY)
 	@tools/airflow-env "$(BIN)/python" .venv-airflow || echo "No Airflow, so its tests are skipped." >&2
 	@tools/engines-env "$(BIN)/python" .venv-engines || echo "No engines, so exports are not tried in them." >&2
 	@tools/kubernetes-env "$(BIN)/python" || echo "No Kubernetes, so tests with a real API server are skipped." >&2
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=40
 
 # Debian's newest Slurm in a system of its own, beside the machine's
 # an epilog runs in the other release's own system, which has no Prophase
