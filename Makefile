@@ -46,12 +46,13 @@ test-slurm-release: $(READY)
 		tests/integrations/slurm/test_collect.py tests/integrations/slurm/test_closed_loop.py \
 		--deselect tests/integrations/slurm/test_closed_loop.py::test_the_epilog_cures_a_job_that_nobody_resized
 
+# the audit mostly waits for an answer
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/python tools/audit.py
+	@$(BIN)/python tools/audit.py & auditing=$$!; \
+	{ $(BIN)/mypy && $(BIN)/lint-imports --no-logo; } || { kill $$auditing 2>/dev/null; exit 1; }; \
+	wait $$auditing
 
 lock: $(READY)
 	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)
