@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -75,6 +76,8 @@ class BackgroundTasks:
         self._processes: dict[str, subprocess.Popen[str]] = {}
         #: processes that have done their task and wait for another, and what ends each
         self._kept: dict[subprocess.Popen[str], threading.Timer] = {}
+        # nothing computes for a service that is gone, even if nobody closed it
+        weakref.finalize(self, _end_all, self._processes, self._kept)
         self._wake = threading.Event()
         self._closed = threading.Event()
         self._take_files()
@@ -312,6 +315,15 @@ def _end(process: subprocess.Popen[str]) -> None:
     """End a process and all it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end_all(
+    going: dict[str, subprocess.Popen[str]], kept: dict[subprocess.Popen[str], threading.Timer]
+) -> None:
+    """End processes that work, and those that wait for work."""
+    for process in [*going.values(), *kept]:
+        _end(process)
+        process.wait()
 
 
 def _dismiss(process: subprocess.Popen[str]) -> None:
