@@ -74,8 +74,8 @@ class BackgroundTasks:
         self._lock = threading.Lock()
         self._at_once, self._threads = at_once, 0
         self._processes: dict[str, subprocess.Popen[str]] = {}
-        #: processes that have done their task and wait for another, and what ends each
-        self._kept: dict[subprocess.Popen[str], threading.Timer] = {}
+        #: processes that have done their task and wait for another, and since when
+        self._kept: dict[subprocess.Popen[str], float] = {}
         # nothing computes for a service that is gone, even if nobody closed it
         weakref.finalize(self, _end_all, self._processes, self._kept)
         self._wake = threading.Event()
@@ -135,7 +135,7 @@ class BackgroundTasks:
             with suppress(ProphaseError):
                 self._rows.hand_back(task, self.worker)
             _end(process)
-        while (idle := self._take_kept()) is not None:
+        while (idle := self._idle(-1.0)) is not None:
             _dismiss(idle)
         with suppress(ProphaseError):
             self._rows.end_those_of(self.worker)
@@ -153,6 +153,8 @@ class BackgroundTasks:
                     self._begin()
             except ProphaseError as error:
                 log.warning("background tasks wait: %s", error)
+            while (idle := self._idle(KEEP_S)) is not None:
+                _dismiss(idle)
             self._wake.wait(LOOK_EVERY_S)
             self._wake.clear()
 
@@ -182,7 +184,7 @@ class BackgroundTasks:
         try:
             if self._before is not None:
                 self._before()
-            process = self._take_kept() or _worker()
+            process = self._idle() or _worker()
         except (OSError, ProphaseError) as cause:
             words = f"no process can be started: {getattr(cause, 'strerror', None) or cause}"
             self._rows.end(task.id, self.worker, "failed", error=f"{words.rstrip('.')}.")
@@ -210,32 +212,20 @@ class BackgroundTasks:
             if process is not None:
                 _end(process)
 
-    def _take_kept(self) -> subprocess.Popen[str] | None:
-        """Return a process that waits for a task, if one lives."""
+    def _idle(self, waited_s: float = 0.0) -> subprocess.Popen[str] | None:
+        """Return a process that lives and has waited for a task so long, if there is one."""
         with self._lock:
-            while self._kept:
-                process, timer = self._kept.popitem()
-                timer.cancel()
-                if process.poll() is None:
+            for process, since_s in self._kept.items():
+                if time.monotonic() - since_s >= waited_s and (waited_s or process.poll() is None):
+                    del self._kept[process]
                     return process
-                _dismiss(process)
         return None
 
     def _keep(self, process: subprocess.Popen[str], stopped: bool) -> None:
         """Let a process wait for another task for a while, unless it was stopped."""
         with self._lock:
             if not stopped and process.poll() is None and not self._closed.is_set():
-                timer = threading.Timer(KEEP_S, self._let_go, (process,))
-                timer.daemon = True
-                self._kept[process] = timer
-                timer.start()
-                return
-        _dismiss(process)
-
-    def _let_go(self, process: subprocess.Popen[str]) -> None:
-        """End a process for which no task came."""
-        with self._lock:
-            if self._kept.pop(process, None) is None:
+                self._kept[process] = time.monotonic()
                 return
         _dismiss(process)
 
@@ -318,7 +308,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _end_all(
-    going: dict[str, subprocess.Popen[str]], kept: dict[subprocess.Popen[str], threading.Timer]
+    going: dict[str, subprocess.Popen[str]], kept: dict[subprocess.Popen[str], float]
 ) -> None:
     """End processes that work, and those that wait for work."""
     for process in [*going.values(), *kept]:

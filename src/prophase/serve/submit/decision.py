@@ -93,7 +93,8 @@ def decide(
         counsellor.counsel(submission_of(document, one, namespace), resources=sized)
         for one in places
     ]
-    attempt = attempt_of() if document.get("kind") == "Pod" else 1
+    # an annotation says the same of every attempt
+    attempt = attempt_of() if document.get("kind") == "Pod" and rules.mode != "annotate" else 1
     patch = Patch(document)
     told = [
         _apply(patch, one, held, rules, attempt, bounds)

@@ -80,10 +80,6 @@ class JobRecommendation:
         }  # fmt: skip
 
 
-#: resource -> what is predicted of its use
-_PREDICTED = {"memory": "memory_peak_gib", "cpu": "cpu_peak_cores", "time": "duration_s"}
-
-
 @dataclass(frozen=True)
 class JobRecommender:
     """Gives recommendations from what was learnt; each part may be absent.
@@ -124,22 +120,16 @@ class JobRecommender:
             else from_fields(job, form="job description", where="the job")
         )
         silent: list[str] = []
-        advice = self._advice(submission, resources, silent)
+        advice = self._advice(submission, silent)
         found = self._requests(submission, resources, silent)
         return JobRecommendation(submission.name, advice, found, tuple(silent))
 
-    def _advice(
-        self, job: Submission, resources: Sequence[str], silent: list[str]
-    ) -> JobForecast | None:
+    def _advice(self, job: Submission, silent: list[str]) -> JobForecast | None:
         if self.model is None:
             silent.append("no prediction: nothing was learnt yet (prophase learn).")
             return None
         # the duration is what is told; what a job uses is in its requests
-        wanted = ["duration_s", *(_PREDICTED[name] for name in resources if name in _PREDICTED)]
-        targets = [name for name in dict.fromkeys(wanted) if name in self.model.targets][:1]
-        if not targets:
-            silent.append("no prediction: neither duration nor use was learnt.")
-            return None
+        targets = ["duration_s"] if "duration_s" in self.model.targets else self.model.targets[:1]
         try:
             return ask(self.model, job, targets=targets, classifier=self.classifier, brief=True)
         except ProphaseError as error:
