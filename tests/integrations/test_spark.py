@@ -25,7 +25,9 @@ def session() -> Iterator[None]:
     spark = pytest.importorskip("pyspark.sql", reason='needs: pip install "prophase[spark]"')
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        # a few rows are not worth the second, slower compiler, which takes a quarter of the time
+        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         # pyspark and ibis' adapter to it warn about their own internals
         warnings.simplefilter("ignore")
         yield
