@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Literal, Self, cast
 
 import pandas as pd
@@ -85,7 +86,7 @@ class Workspace:
         if must_exist and not self.is_at(self.folder):
             raise WorkspaceError(
                 f"{self.folder}: is not a Prophase workspace (it has no {SETTINGS}). "
-                f"Make one with: prophase init {self.folder}"
+                f"Make one with: prophase init {quote(str(self.folder))}"
             )
 
     @classmethod

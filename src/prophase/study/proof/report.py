@@ -350,7 +350,7 @@ def _method(proof: Proof) -> list[str]:
         "traces that both sides share. Below three days, or eight resampled traces, there is no "
         "interval.",
         "A limit counts as met only if its whole interval is on the right side; otherwise it is "
-        "not shown.",
+        "undecided.",
     ]
 
 

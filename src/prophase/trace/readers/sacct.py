@@ -20,6 +20,13 @@ from prophase.plural import counted
 from prophase.trace.dump import Dump, having, header_of, stack
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_submissions as submissions
+from prophase.trace.readers.sacct_json import (
+    BEGINNING,
+    SEPARATOR,
+    file_rows,
+    is_json,
+    write_dump,
+)
 from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, DUMP_COMMAND, parsed_rows
 from prophase.trace.readers.slurm_conf import (
     SlurmConf,
@@ -58,6 +65,8 @@ def _read(dump: Dump) -> Tables:
     dumps = [file for file in found if file not in [*asked, *settings]]
     conf = read_conf([file.path for file in settings])
     tables = {"nodes": nodes_table(dump, settings, conf)} if settings else {}
+    if dumps and all(map(is_json, dumps)):
+        dump.clock = "unix"
     if dumps:
         rows = stack([parsed_rows(dump, _open(dump, file)) for file in dumps])
         # parsing costs most, and the rows are looked at several times
@@ -85,6 +94,8 @@ def _with_submissions(
 
 def _open(dump: Dump, file: SourceFile) -> Sheet:
     """Open a dump with its header, with the user's column names, or with a known layout."""
+    if is_json(file):
+        file = _as_dump(dump, file)
     line = first_lines(file.path, 1)[0]
     separator = dump.option("delimiter", "").replace("tab", "\t") or _separator_of(line)
     fields = [word.strip() for word in line.split(separator)]
@@ -153,7 +164,17 @@ def _unbroken(dump: Dump, file: SourceFile, separator: str, columns: Sequence[st
     return SourceFile(target, file.origin) if joined else file
 
 
+def _as_dump(dump: Dump, file: SourceFile) -> SourceFile:
+    """Return what ``sacct --json`` wrote as the dump that ``sacct -P`` would have written."""
+    target = dump.scratch / "flat" / f"{file.path.name}.txt"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_dump(file_rows(file.path, file.origin), target)
+    return SourceFile(target, file.origin)
+
+
 def _separator_of(line: str) -> str:
+    if SEPARATOR in line:
+        return SEPARATOR
     return "|" if "|" in line else max(_SEPARATORS, key=line.count)
 
 
@@ -239,7 +260,7 @@ def _note_lost_steps(dump: Dump, rows: ibis.Table) -> None:
 
 READER = Reader(
     name="sacct",
-    title="Slurm accounting, sacct -P or -p with any columns",
+    title="Slurm accounting, sacct -P or -p with any columns, or sacct --json",
     fills={
         "jobs": (
             "job_id parent_id name user group queue submit_s start_s end_s duration_s wait_s "
@@ -269,7 +290,7 @@ READER = Reader(
     also=(submissions.COLUMNS,),
     first_line=(
         r"[0-9][^|]*\|.*\|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\||"
-        r"(?i:(#\s*slurm\.conf|ClusterName|SlurmctldHost|ControlMachine|NodeName)\b.*)"
+        r"(?i:(#\s*slurm\.conf|ClusterName|SlurmctldHost|ControlMachine|NodeName)\b.*)|" + BEGINNING
     ),
     options={
         "columns": "names of the fields of a dump without a header: JobID,User,...",
