@@ -36,7 +36,7 @@ test: $(READY)
 	@tools/airflow-env "$(BIN)/python" .venv-airflow || echo "No Airflow, so its tests are skipped." >&2
 	@tools/engines-env "$(BIN)/python" .venv-engines || echo "No engines, so exports are not tried in them." >&2
 	@tools/kubernetes-env "$(BIN)/python" || echo "No Kubernetes, so tests with a real API server are skipped." >&2
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=40
 
 # Debian's newest Slurm in a system of its own, beside the machine's
 # an epilog runs in the other release's own system, which has no Prophase
@@ -46,12 +46,13 @@ test-slurm-release: $(READY)
 		tests/integrations/slurm/test_collect.py tests/integrations/slurm/test_closed_loop.py \
 		--deselect tests/integrations/slurm/test_closed_loop.py::test_the_epilog_cures_a_job_that_nobody_resized
 
+# the audit mostly waits for an answer
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/python tools/audit.py
+	@$(BIN)/python tools/audit.py & auditing=$$!; \
+	{ $(BIN)/mypy && $(BIN)/lint-imports --no-logo; } || { kill $$auditing 2>/dev/null; exit 1; }; \
+	wait $$auditing
 
 lock: $(READY)
 	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)

@@ -117,11 +117,15 @@ _TOGETHER = {
     "tests/integrations/prometheus/": "prometheus",
     "tests/serve/pages/": "pages",
 }
-#: folders and files whose tests take long or wait: they come first, or the last worker ends alone
+#: folders and files whose tests take long come first, or the last worker ends alone. Those of a
+#: group may mostly wait for a referee: one group at the beginning and the others in the middle
+#: leave their processor to the two workers that compute meanwhile
 _LONG = (
-    *_TOGETHER, "tests/integrations/", "tests/docs/", "tests/journeys/", "tests/contracts/",
-    "tests/serve/", "tests/test_golden_house.py", "tests/faults/", "tests/papers/", "tests/cli/",
-    "tests/trace/",
+    *(name for name, to in _TOGETHER.items() if to == "slurm"),
+    "tests/serve/pages/", "tests/docs/", "tests/journeys/", "tests/contracts/",
+    "tests/test_golden_house.py", "tests/faults/", "tests/papers/",
+    *(name for name, to in _TOGETHER.items() if to != "slurm"),
+    "tests/integrations/", "tests/serve/", "tests/cli/", "tests/trace/",
 )  # fmt: skip
 
 

@@ -137,12 +137,13 @@ def _read(checkout: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _last_change(checkout: Path) -> str:
-    """Return the day of the newest advisory, of any library."""
+    """Return the day of the newest advisory, of any library; some have a day that is to come."""
+    today = datetime.now(UTC).date().isoformat()
     days = (
         re.search(r"^modified: '?\"?(\d{4}-\d\d-\d\d)", file.read_text(encoding="utf-8"), re.M)
         for file in checkout.glob("vulns/*/*.yaml")
     )
-    return max(day.group(1) for day in days if day is not None)
+    return max(day.group(1) for day in days if day is not None and day.group(1) <= today)
 
 
 def _spans(ranges: list[dict[str, Any]]) -> list[dict[str, str]]:

@@ -58,7 +58,7 @@ def start(dump: Path, *arguments: str) -> subprocess.Popen[str]:
     return running
 
 
-def test_a_killed_sweep_keeps_what_it_finished_and_goes_on(prophase, dump, tmp_path):
+def test_a_killed_sweep_keeps_what_it_finished_and_goes_on(prophase_here, dump, tmp_path):
     arguments = (*SWEEP, "--seeds", "14")
     running = start(dump, *arguments)
     workers = psutil.Process(running.pid).children(recursive=True)
@@ -69,7 +69,7 @@ def test_a_killed_sweep_keeps_what_it_finished_and_goes_on(prophase, dump, tmp_p
     assert 3 <= kept < 60
     # workers do not outlive the one they work for
     assert psutil.wait_procs(workers, timeout=60)[1] == []
-    done = prophase("sweep", dump, *arguments, "--workers", "1")
+    done = prophase_here("sweep", dump, *arguments, "--workers", "1")
     assert done.returncode == 0, done.stderr
     assert f"{60 - kept} cells replayed, {kept} taken from an earlier run" in done.stdout
     lines = [json.loads(line) for line in cells.read_text().splitlines()]

@@ -32,6 +32,17 @@ def session() -> Iterator[None]:
         active = spark.SparkSession.getActiveSession()
         if active is not None:
             active.stop()
+            _end_java()
+
+
+def _end_java() -> None:
+    """End the process that Spark leaves behind for the next session."""
+    from pyspark import SparkContext
+
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
 
 
 def both(source: str, path: Path, tmp_path: Path, **options: object) -> dict[str, pd.DataFrame]:

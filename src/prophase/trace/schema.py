@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -54,6 +55,10 @@ class TableSchema:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
     def in_order(self, columns: Iterable[str]) -> list[str]:
         """Return columns in the order of the schema, free ones last."""
         order = {name: place for place, name in enumerate(self.names)}
@@ -61,9 +66,8 @@ class TableSchema:
 
     def get(self, name: str) -> Column | None:
         """Return the column of that name; free columns are made up from their prefix."""
-        for column in self.columns:
-            if column.name == name:
-                return column
+        if (column := self._by_name.get(name)) is not None:
+            return column
         for prefix in self.prefixes:
             if name.startswith(prefix) and len(name) > len(prefix):
                 known: Known = "submit" if prefix == ATTRIBUTE_PREFIX else "after"

@@ -153,3 +153,29 @@ def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Pa
         # the watcher taught the predictor these jobs, so the service does not once more
         model = client.app.state.library.now.model  # type: ignore[attr-defined]
         assert len(model.predictors["duration_s"].history_) == 730
+
+
+def test_the_next_task_is_done_by_the_process_that_waits_but_not_by_a_stopped_one(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prophase.serve.background import tasks as module
+
+    started, begin = [], module._worker
+    monkeypatch.setattr(module, "_worker", lambda: started.append(begin()) or started[-1])
+    tasks = BackgroundTasks(workspace)
+
+    def state(task: str) -> str:
+        for _ in range(600):
+            if tasks.get(task).ended:
+                break
+            time.sleep(0.05)
+        return tasks.get(task).state
+
+    wrong = [state(tasks.start("simulate", {"cluster": name}, "ann").id) for name in ("a", "b")]
+    assert (wrong, len(started)) == (["failed", "failed"], 1)
+    tasks.cancel(going := tasks.start("simulate", {"cluster": "c"}, "ann").id)
+    assert state(going) in ("cancelled", "failed")
+    assert state(tasks.start("simulate", {"cluster": "d"}, "ann").id) == "failed"
+    assert "'d'" in str(tasks.all()[0].error), tasks.all()[0].error
+    tasks.close()
+    assert all(process.poll() is not None for process in started)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.errors import InputError
 from prophase.json_types import JsonMapping
 from prophase.profile.job_forecast.forecast import (
@@ -23,8 +24,9 @@ from prophase.profile.job_forecast.forecast import (
     unit_of,
 )
 from prophase.profile.predict.job_model import JobModel
-from prophase.profile.predict.predictor import LEVELS, Predictor, expected
+from prophase.profile.predict.predictor import LEVELS, Distribution, expected
 from prophase.profile.predict.range_probability import put_together
+from prophase.profile.predict.submit_columns import Columns
 from prophase.profile.submission.submission import Submission, from_fields
 from prophase.result import Result
 from prophase.stats import Estimate
@@ -113,7 +115,7 @@ def ask(
         name=submission.name,
         targets=found,
         sizes=_sizes(found, columns),
-        profile=_profile(classifier, pd.DataFrame([columns])),
+        profile=_profile(classifier, columns),
         unsure=() if brief else _unsure(model, columns, found, submission.notes),
         learnt_from=model.jobs,
         method=model.method,
@@ -127,8 +129,8 @@ class _Asked:
     columns: JsonMapping
     given: Sequence[str]
     #: the job as it is, then every filled one
-    frame: pd.DataFrame
-    #: per variant, the job first: its rows of the frame
+    jobs: Columns
+    #: per variant, the job first: its rows of the jobs
     variants: list[slice]
 
     @classmethod
@@ -139,25 +141,28 @@ class _Asked:
             filled = model.exemplars.filled(job, most=_FILLED)
             variants.append(slice(len(rows), len(rows) + len(filled)))
             rows += filled
-        return cls(columns, given, pd.DataFrame(rows), variants)
+        return cls(columns, given, Columns.of(rows), variants)
 
 
 def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
     predictor = model.predictors[target]
-    answers = predictor.predict(asked.frame)
+    answers, distribution = predictor.answers_and_distribution(asked.jobs)
     # what the job itself says decides how well it is known
-    first = answers.iloc[0]
+    first = {name: values[0] for name, values in answers.items()}
     stratum = str(first["stratum"])
-    ends = (np.array([end]) for end in put_together(answers[asked.variants[0]]))
+    filled = {name: answers[name][asked.variants[0]] for name in ("value", "low", "high")}
+    ends = (np.array([end]) for end in put_together(filled))
     value, low, high = (float(end[0]) for end in predictor.bounds_.recorded(*ends))
-    novelty = model.seen.novelty(asked.frame[:1])
+    novelty = model.seen.novelty(Columns.of([asked.columns]))
     told = {name: np.array([end]) for name, end in
             (("value", value), ("low", low), ("high", high), ("reason", str(first["reason"])),
              ("abstained", bool(first["abstained"])))}  # fmt: skip
     told = novelty.told(told, yes_no=predictor.yes_no_)
     value, low, high = (float(told[name][0]) for name in ("value", "low", "high"))
     silent, strange = bool(told["abstained"][0]), int(novelty.strange[0])
-    shape = {} if silent or predictor.yes_no_ else _shape(predictor, asked, (low, value, high))
+    shape: _Shape = {}
+    if not silent and not predictor.yes_no_:
+        shape = _shape(distribution, asked.variants[0], (low, value, high))
     others = [_typical(answers["value"][part]) for part in asked.variants[1:]]
     return TargetForecast(
         target=target,
@@ -174,10 +179,10 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
     )
 
 
-def _shape(predictor: Predictor, asked: _Asked, ends: tuple[float, float, float]) -> _Shape:
+def _shape(distribution: Distribution, rows: slice, ends: tuple[float, float, float]) -> _Shape:
     """Return the distribution of a job: of all finished ones that fill its gaps, together."""
     grid = np.linspace(0.05, 0.95, _GRID).tolist()
-    quantiles, outcomes = predictor.distribution(asked.frame[asked.variants[0]], grid)
+    quantiles, outcomes = (part[rows] for part in distribution(grid))
     low, _, high = ends
     told = np.clip(np.quantile(quantiles.ravel(), LEVELS, method="nearest"), low, high)
     told[0], told[-1] = low, high
@@ -188,7 +193,7 @@ def _shape(predictor: Predictor, asked: _Asked, ends: tuple[float, float, float]
     }
 
 
-def _typical(values: pd.Series[float]) -> float:
+def _typical(values: Floats) -> float:
     """Return the geometric mean, to which every job that stands in contributes."""
     known = values[values > 0]
     return float(np.exp(np.log(known).mean())) if len(known) else np.nan
@@ -220,9 +225,10 @@ def _sizes(found: Sequence[TargetForecast], columns: JsonMapping) -> tuple[Reque
     return tuple(sizes)
 
 
-def _profile(classifier: ProfileClassifier | None, job: pd.DataFrame) -> ProfileForecast | None:
+def _profile(classifier: ProfileClassifier | None, columns: JsonMapping) -> ProfileForecast | None:
     if classifier is None:
         return None
+    job = pd.DataFrame([columns])
     if not any(name in job for name in classifier.columns_):
         reason = f"none of {', '.join(classifier.columns_)} is given, which predict the profile"
         return ProfileForecast("unknown", 0.0, reason)

@@ -130,7 +130,11 @@ def choose_levels(jobs: pd.DataFrame, *, clusters: bool = False) -> tuple[Level,
 
 def hash_columns(jobs: pd.DataFrame | Columns, columns: set[str]) -> dict[str, Keys]:
     """Return a 64-bit number for each value, the same in every process."""
-    return {column: _hash(jobs, column) for column in columns}
+    if not isinstance(jobs, Columns):
+        return {column: _hash(jobs, column) for column in columns}
+    for column in columns - jobs.hashes.keys():
+        jobs.hashes[column] = _hash(jobs, column)
+    return {column: jobs.hashes[column] for column in columns}
 
 
 def key_of(level: Level, hashes: dict[str, Keys], rows: int, cluster: Keys | None = None) -> Keys:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
@@ -20,7 +20,7 @@ from prophase.profile.predict.conformal_range import Calibrator
 from prophase.profile.predict.history import History, Question
 from prophase.profile.predict.memory import Recall
 from prophase.profile.predict.point_and_range import Match, PointAndRange, closest_match
-from prophase.profile.predict.range_levels import LevelCalibrator, at_level
+from prophase.profile.predict.range_levels import LevelCalibrator, at_levels
 from prophase.profile.predict.recorded_bounds import RecordedBounds
 from prophase.profile.predict.submit_columns import (
     Columns,
@@ -67,6 +67,10 @@ class _Told:
     match: Match
     silent: Bools
     reason: Array
+
+
+#: levels -> quantiles of each job, and equally likely outcomes
+Distribution = Callable[[Sequence[float]], tuple[Floats, Floats]]
 
 
 class Predictor(ABC):
@@ -161,7 +165,25 @@ class Predictor(ABC):
         self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None
     ) -> dict[str, Array]:
         """Return the columns of :meth:`predict` as arrays; quicker for one job or a few."""
-        told = self._tell(jobs, as_of)
+        return self._shown(self._tell(jobs, as_of))
+
+    def answers_and_distribution(
+        self, jobs: pd.DataFrame | Columns
+    ) -> tuple[dict[str, Array], Distribution]:
+        """Return answers, and what returns quantiles of each job at the levels it is given.
+
+        With the quantiles come equally likely outcomes, if the method has them.
+        """
+        told = self._tell(jobs, None)
+
+        def distribution(levels: Sequence[float]) -> tuple[Floats, Floats]:
+            steps = told.answer.steps
+            outcomes = np.empty((len(jobs), 0)) if steps is None else np.exp(steps)
+            return self._quantiles(told, levels), outcomes
+
+        return self._shown(told), distribution
+
+    def _shown(self, told: _Told) -> dict[str, Array]:
         point, low, high = told.calibrated.ends()
         silent = told.silent
         if self.yes_no_:
@@ -195,32 +217,27 @@ class Predictor(ABC):
         """
         return self._quantiles(self._tell(jobs, as_of), levels)
 
-    def distribution(
-        self, jobs: pd.DataFrame | Columns, levels: Sequence[float] = LEVELS
-    ) -> tuple[Floats, Floats]:  # fmt: skip
-        """Return the quantiles of each job, and equally likely outcomes if the method has them."""
-        told = self._tell(jobs, None)
-        steps = told.answer.steps
-        outcomes = np.empty((len(jobs), 0)) if steps is None else np.exp(steps)
-        return self._quantiles(told, levels), outcomes
-
     def _quantiles(self, told: _Told, levels: Sequence[float]) -> Floats:
         inner = np.clip(np.asarray(levels, dtype=np.float64), _TAIL, 1 - _TAIL)
         _, lowest, highest = told.calibrated.ends()
         steps = told.answer.distribution()
-        low, middle, high = (at_level(steps, level, 1.0) for level in (_TAIL, 0.5, 1 - _TAIL))
-        found = np.empty((len(steps), len(inner)))
-        for place, level in enumerate(inner.tolist()):
-            raw = at_level(steps, level, 1.0)
-            end, own_end = (lowest, low) if level < 0.5 else (highest, high)
-            # each side is stretched as much as its end was
-            reach = np.where(np.abs(own_end - middle) > 1e-9, own_end - middle, 1.0)
-            share = np.where(np.abs(own_end - middle) > 1e-9, (raw - middle) / reach,
-                             abs(level - 0.5) / (0.5 - _TAIL))  # fmt: skip
-            with np.errstate(invalid="ignore"):
-                moved = middle + share * (end - middle)
-            # no share of an endless side is the middle itself
-            found[:, place] = np.where(share == 0, middle, moved)
+        low, middle, high = at_levels(steps, np.array([_TAIL, 0.5, 1 - _TAIL])).T[:, :, None]
+        end, own_end = (
+            np.where(inner < 0.5, *sides)
+            for sides in ((lowest[:, None], highest[:, None]), (low, high))
+        )
+        # each side is stretched as much as its end was
+        wide = np.abs(own_end - middle) > 1e-9
+        reach = np.where(wide, own_end - middle, 1.0)
+        share = np.where(
+            wide,
+            (at_levels(steps, inner) - middle) / reach,
+            np.abs(inner - 0.5) / (0.5 - _TAIL),
+        )
+        with np.errstate(invalid="ignore"):
+            moved = middle + share * (end - middle)
+        # no share of an endless side is the middle itself
+        found = np.where(share == 0, middle, moved)
         found = np.clip(np.sort(found, axis=1), lowest[:, None], highest[:, None])
         found = np.clip(found, 0, 1) if self.yes_no_ else np.exp(found)
         return np.where(told.silent[:, None], np.nan, found)

@@ -277,8 +277,14 @@ def at_level(steps: Floats, level: float, scale: float) -> Floats:
         return np.asarray(steps[:, 0] + level * scale)
     if level > 1:
         return np.asarray(steps[:, -1] + (level - 1) * scale)
+    return at_levels(steps, np.array([level]))[:, 0]
+
+
+def at_levels(steps: Floats, levels: Floats) -> Floats:
+    """Return the places of levels from 0 to 1 in each row of outcomes, a column per level."""
     count = steps.shape[1]
-    place = float(np.clip(level * count - 0.5, 0.0, count - 1.0))
-    first = min(int(place), count - 2)
+    place = np.clip(levels * count - 0.5, 0.0, count - 1.0)
+    first = np.minimum(place.astype(np.intp), count - 2)
     before, after = steps[:, first], steps[:, first + 1]
-    return np.asarray(before + (place - first) * (after - before))
+    found: Floats = before + (place - first) * (after - before)
+    return found

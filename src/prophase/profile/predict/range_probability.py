@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Array, Floats
+from prophase.array_types import Array, Bools, Floats
 
 _TAIL = 0.05
 #: ends and point closer than this, in logarithms, are one
@@ -55,26 +56,28 @@ class _Spread:
     def of(cls, columns: Floats) -> _Spread:
         return cls(*np.log(np.maximum(columns, 1e-300)).T)
 
+    @cached_property
+    def _sides(self) -> tuple[Floats, Floats, Bools]:
+        """How far each range reaches below and above its point, and which are known."""
+        below = np.maximum(self.point - self.low, _LEAST)
+        above = np.maximum(self.high - self.point, _LEAST)
+        return below, above, np.isfinite(self.point) & np.isfinite(below) & np.isfinite(above)
+
     def above(self, at: float | Floats) -> Floats:
         """Return the probability that each outcome exceeds a value."""
         point, low, high = self.point, self.low, self.high
-        below = np.maximum(point - low, _LEAST)
-        above = np.maximum(high - point, _LEAST)
-        inside = 0.5 - _TAIL
+        below, above, known = self._sides
+        inside, under = 0.5 - _TAIL, at < low
         with np.errstate(over="ignore", invalid="ignore"):
             # each tail falls off as steeply as the side of the range beside it
-            far_below = 1 - _TAIL * np.exp((at - low) * inside / (_TAIL * below))
-            far_above = _TAIL * np.exp((high - at) * inside / (_TAIL * above))
-            near_below = 0.5 + inside * (point - at) / below
-            near_above = 0.5 - inside * (at - point) / above
-        found = np.where(at <= high, near_above, far_above)
-        found = np.where(at <= point, near_below, found)
-        found = np.where(at < low, far_below, found)
-        known = np.isfinite(point) & np.isfinite(low) & np.isfinite(high)
+            out = np.where(under, (at - low) / below, (high - at) / above)
+            far = _TAIL * np.exp(inside / _TAIL * out)
+            near = 0.5 + inside * ((point - at) / np.where(at <= point, below, above))
+        found = np.where(under, 1 - far, np.where(at > high, far, near))
         return np.where(known, np.clip(found, 0.0, 1.0), np.nan)
 
 
-def put_together(answers: pd.DataFrame) -> tuple[float, float, float]:
+def put_together(answers: pd.DataFrame | Mapping[str, Array]) -> tuple[float, float, float]:
     """Return point and range of an outcome that is one of several equally likely ones.
 
     Examples
@@ -84,7 +87,7 @@ def put_together(answers: pd.DataFrame) -> tuple[float, float, float]:
     >>> low < 1 < 100 < high
     True
     """
-    value, low, high = put_together_each(answers, np.zeros(len(answers), dtype=np.intp))
+    value, low, high = put_together_each(answers, np.zeros(len(answers["value"]), dtype=np.intp))
     return float(value[0]), float(low[0]), float(high[0])
 
 

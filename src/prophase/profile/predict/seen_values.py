@@ -95,7 +95,10 @@ class SeenValues:
         for name in names:
             if name in self.hashes:
                 known = hashed[name] != MISSING
-                new = known & ~np.isin(hashed[name], self.hashes[name])
+                held = self.hashes[name]
+                # they are sorted, which np.isin does not know
+                place = np.minimum(np.searchsorted(held, hashed[name]), len(held) - 1)
+                new = known & (held[place] != hashed[name])
             else:
                 value = numbers(jobs, name)
                 known = np.isfinite(value)

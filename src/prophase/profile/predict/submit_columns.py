@@ -28,6 +28,8 @@ class Columns:
 
     def __init__(self, arrays: Mapping[str, Array], rows: int) -> None:
         self._arrays, self._rows = arrays, rows
+        #: what was computed of columns, by name: several parts of a model ask for the same
+        self.hashes: dict[str, Array] = {}
 
     @classmethod
     def of(cls, rows: Sequence[JsonMapping]) -> Columns:

@@ -29,7 +29,13 @@ async def alive() -> dict[str, str]:
 
 @router.get("/readyz")
 async def ready(held: LoadedWorkspaceNow, request: Request) -> JSONResponse:
-    """Say what is loaded; 503 until the model has answered a question."""
+    """Say what is loaded; 503 until the model has answered a question.
+
+    Waits for the first recommendation to a submission, which is much slower than all that follow.
+    """
+    desk = getattr(request.app.state, "desk", None)
+    if desk is not None and not desk.warm.is_set():
+        await asyncio.to_thread(desk.warm.wait, _ANSWER_S)
     problems = {name: str(error) for name, error in held.broken.items()}
     model = held.models.get("predictions")
     wrong = None if model is None else await _why_no_answer(model, request.app.state.batcher)

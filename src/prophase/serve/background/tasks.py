@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +31,8 @@ log = logging.getLogger("prophase.serve")
 LOOK_EVERY_S, RENEW_EVERY_S = 2.0, 3.0
 #: how often progress is written down
 _SHOW_EVERY_S = 0.3
+#: how long a process waits for another task: loading what it needs takes longer than many of them
+KEEP_S = 20.0
 #: kinds that read a file of the replica that took them
 _HERE = ("import",)
 
@@ -71,6 +74,10 @@ class BackgroundTasks:
         self._lock = threading.Lock()
         self._at_once, self._threads = at_once, 0
         self._processes: dict[str, subprocess.Popen[str]] = {}
+        #: processes that have done their task and wait for another, and what ends each
+        self._kept: dict[subprocess.Popen[str], threading.Timer] = {}
+        # nothing computes for a service that is gone, even if nobody closed it
+        weakref.finalize(self, _end_all, self._processes, self._kept)
         self._wake = threading.Event()
         self._closed = threading.Event()
         self._take_files()
@@ -115,10 +122,7 @@ class BackgroundTasks:
         """End a task; one that has ended stays as it is."""
         self.get(id)
         self._rows.end(id, None, "cancelled")
-        with self._lock:
-            process = self._processes.get(id)
-        if process is not None:
-            _end(process)
+        self._stop(id)
         return self.get(id)
 
     def close(self) -> None:
@@ -131,6 +135,8 @@ class BackgroundTasks:
             with suppress(ProphaseError):
                 self._rows.hand_back(task, self.worker)
             _end(process)
+        while (idle := self._take_kept()) is not None:
+            _dismiss(idle)
         with suppress(ProphaseError):
             self._rows.end_those_of(self.worker)
         for _ in range(50):
@@ -176,7 +182,7 @@ class BackgroundTasks:
         try:
             if self._before is not None:
                 self._before()
-            process = _worker()
+            process = self._take_kept() or _worker()
         except (OSError, ProphaseError) as cause:
             words = f"no process can be started: {getattr(cause, 'strerror', None) or cause}"
             self._rows.end(task.id, self.worker, "failed", error=f"{words.rstrip('.')}.")
@@ -186,7 +192,7 @@ class BackgroundTasks:
         if self._closed.is_set():
             _end(process)
         ended = threading.Event()
-        watch = threading.Thread(target=self._renew, args=(task.id, process, ended), daemon=True)
+        watch = threading.Thread(target=self._renew, args=(task.id, ended), daemon=True)
         watch.start()
         try:
             self._read(task, process)
@@ -194,38 +200,74 @@ class BackgroundTasks:
             ended.set()
             watch.join()
             with self._lock:
-                self._processes.pop(task.id, None)
+                stopped = self._processes.pop(task.id, None) is None
+            self._keep(process, stopped)
 
-    def _renew(self, id: str, process: subprocess.Popen[str], ended: threading.Event) -> None:
+    def _stop(self, id: str) -> None:
+        """End the process of a task, which does no other then."""
+        with self._lock:
+            process = self._processes.pop(id, None)
+            if process is not None:
+                _end(process)
+
+    def _take_kept(self) -> subprocess.Popen[str] | None:
+        """Return a process that waits for a task, if one lives."""
+        with self._lock:
+            while self._kept:
+                process, timer = self._kept.popitem()
+                timer.cancel()
+                if process.poll() is None:
+                    return process
+                _dismiss(process)
+        return None
+
+    def _keep(self, process: subprocess.Popen[str], stopped: bool) -> None:
+        """Let a process wait for another task for a while, unless it was stopped."""
+        with self._lock:
+            if not stopped and process.poll() is None and not self._closed.is_set():
+                timer = threading.Timer(KEEP_S, self._let_go, (process,))
+                timer.daemon = True
+                self._kept[process] = timer
+                timer.start()
+                return
+        _dismiss(process)
+
+    def _let_go(self, process: subprocess.Popen[str]) -> None:
+        """End a process for which no task came."""
+        with self._lock:
+            if self._kept.pop(process, None) is None:
+                return
+        _dismiss(process)
+
+    def _renew(self, id: str, ended: threading.Event) -> None:
         """Say that the task is being computed, until it is; end it if somebody cancelled it."""
         while not ended.wait(RENEW_EVERY_S):
             try:
                 if not self._rows.renew(id, self.worker):
-                    _end(process)
+                    self._stop(id)
                     return
             except ProphaseError as error:
                 log.warning("background tasks wait: %s", error)
 
     def _read(self, task: BackgroundTask, process: subprocess.Popen[str]) -> None:
-        """Take over what the process says until it ends."""
+        """Take over what the process says until it has a result or ends."""
         assert process.stdin is not None
         assert process.stdout is not None
         order = {"kind": task.kind, "arguments": task.arguments, "workspace": str(self.workspace)}
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(order))
-            process.stdin.close()
-        shown_s, told = 0.0, False
+            process.stdin.write(json.dumps(order) + "\n")
+            process.stdin.flush()
+        shown_s = 0.0
         for line in process.stdout:
             said = json.loads(line)
             if "result" in said or "error" in said:
-                told = True
                 self._end(task, said)
-            elif time.monotonic() - shown_s > _SHOW_EVERY_S:
+                return
+            if time.monotonic() - shown_s > _SHOW_EVERY_S:
                 shown_s = time.monotonic()
                 self._rows.show(task.id, self.worker, str(said["step"]), said["percent"])
         process.wait()
-        process.stdout.close()
-        if not told and not self._closed.is_set():
+        if not self._closed.is_set():
             words = f"the process ended with code {process.returncode} without a result."
             self._rows.end(task.id, self.worker, "failed", error=words)
 
@@ -257,7 +299,7 @@ class BackgroundTasks:
 
 
 def _worker() -> subprocess.Popen[str]:
-    """Start the process that does one task."""
+    """Start a process that does tasks, one after the other."""
     return subprocess.Popen(
         [sys.executable, "-m", "prophase.serve.background.worker"],
         stdin=subprocess.PIPE,
@@ -273,6 +315,26 @@ def _end(process: subprocess.Popen[str]) -> None:
     """End a process and all it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end_all(
+    going: dict[str, subprocess.Popen[str]], kept: dict[subprocess.Popen[str], threading.Timer]
+) -> None:
+    """End processes that work, and those that wait for work."""
+    for process in [*going.values(), *kept]:
+        _end(process)
+        process.wait()
+
+
+def _dismiss(process: subprocess.Popen[str]) -> None:
+    """End a process that has nothing to do, and forget it."""
+    _end(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        # a process that died first leaves an order that nobody reads
+        with suppress(BrokenPipeError):
+            pipe.close()
 
 
 def _now() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from prophase.serve.problems import Problem
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Say whether an address is reached from this machine alone.
 

@@ -98,6 +98,8 @@ class SubmissionService:
         self.attempts = PodAttempts(self._base)
         self.workers = ThreadPoolExecutor(_THREADS, thread_name_prefix="submit")
         self.decisions: deque[JsonObject] = deque(maxlen=_REMEMBERED)
+        #: set once a first recommendation was made, or could not be
+        self.warm = threading.Event()
         self._outcomes = Counter(
             "prophase_submissions",
             "Submissions seen, by what was done.",
@@ -172,6 +174,8 @@ class SubmissionService:
         except Exception:
             # whatever is wrong is reported with the first submission
             log.exception("the desk for submissions did not warm up")
+        finally:
+            self.warm.set()
 
     def count(self, system: str, outcome: str, seconds: float) -> None:
         """Count a submission."""

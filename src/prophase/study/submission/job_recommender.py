@@ -134,8 +134,9 @@ class JobRecommender:
         if self.model is None:
             silent.append("no prediction: nothing was learnt yet (prophase learn).")
             return None
+        # the duration is what is told; what a job uses is in its requests
         wanted = ["duration_s", *(_PREDICTED[name] for name in resources if name in _PREDICTED)]
-        targets = [name for name in dict.fromkeys(wanted) if name in self.model.targets]
+        targets = [name for name in dict.fromkeys(wanted) if name in self.model.targets][:1]
         if not targets:
             silent.append("no prediction: neither duration nor use was learnt.")
             return None
