@@ -90,8 +90,8 @@ def test_a_new_job_is_the_last_in_the_queue(log: pd.DataFrame) -> None:
     ("change", "cluster", "job", "reason"),
     [
         ({"keep": 40}, CLUSTER, {"request_gpus": 1.0}, "jobs have finished"),
-        ({}, Cluster.uniform(1, 1), {"request_gpus": 1.0}, "fit on no node"),
-        ({}, CLUSTER, {"request_gpus": 4.0, "instances": 9.0}, "fit on no node"),
+        ({}, Cluster.uniform(1, 1), {"request_gpus": 1.0}, "not the one they run on"),
+        ({}, CLUSTER, {"request_gpus": 4.0, "instances": 9.0}, "fits on no node"),
         ({}, Cluster.uniform(1, 4), {"request_gpus": 1.0}, "not the one they run on"),
     ],
 )
