@@ -194,7 +194,6 @@ def keep_history(slurm: object, folder: Path) -> None:
     """Keep what accounting says of all jobs."""
     run = slurm.run  # type: ignore[attr-defined]
     said = run("sacct", "-a", "-P", "-X", "-D", "-S", "now-1day", "-o", COLUMNS).stdout
-    (folder / "attempts.txt").write_text(said)
     (folder / "sacct.psv").write_text(one_row_per_job(said))
 
 
