@@ -56,7 +56,7 @@ class _State:
         self.running.append(job)
         self.waiting.remove(job)
 
-    def choose(self, usable, wanted, now):
+    def choose(self, usable, wanted, now, at=None):
         """The run of neighbours that holds the job with the fewest free cores, else the largest."""
         found, usable = [], set(usable)
         while len(found) < wanted:
@@ -68,7 +68,9 @@ class _State:
                     runs.append(run)
                     run = []
             left = wanted - len(found)
-            total = [sum(self.free(node, now, now) for node in run) for run in runs]
+            total = [
+                sum(self.free(node, now if at is None else at, now) for node in run) for run in runs
+            ]
             enough = [place for place, run in enumerate(runs) if len(run) >= left]
             if enough:
                 best = min(enough, key=lambda place: total[place])
@@ -126,12 +128,12 @@ def _backfill_pass(state, now, depth, resolution, window):
 
 
 def _test(state, job, plan, tried, now):
-    """When a job starts on nodes that nobody has planned, and when the first of the others is left."""
+    """When a job starts on nodes kept for nobody, and when the next of the others is left."""
     one, usable, later = state.jobs[job], [], math.inf
     limit = one["limit"]
     for node in state.partitions[one["partition"]]:
         left = -math.inf
-        for begin, end, kept in sorted((row for row in plan if node in row[2]), key=lambda x: x[0]):
+        for begin, end, _ in sorted((row for row in plan if node in row[2]), key=lambda x: x[0]):
             first = left == -math.inf
             if end > tried and begin <= (tried + limit if first else left):
                 left = max(left, end)
@@ -155,7 +157,7 @@ def _test(state, job, plan, tried, now):
                 at = max(taken[-1], now + 1)
                 free = _with_room(state, usable, one, at, now)
                 if len(free) >= one["nodes"]:
-                    return max(at, tried), state.choose(free, one["nodes"], now), later
+                    return max(at, tried), state.choose(free, one["nodes"], now, at), later
             if len(taken) == len(ends):
                 break
             width *= 2

@@ -273,6 +273,7 @@ def prepare_slurm(
             np.zeros(width),
             np.zeros(width),
             _ints(max(most, 1)),
+            _ints(width),
             _ints(width + 1),
             np.zeros((width, s.FREE_COLUMNS), np.int64),
             np.zeros(len(shapes)),

@@ -188,7 +188,9 @@ def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibi
         raise FormatError(f"{found[0].origin}: names no nodes (NodeName=... CPUs=...).")
     switch_of = {node: switch for switch, nodes in conf.switches.items() for node in nodes}
     try:
-        rows = [_node(conf, name, switch_of.get(name, "")) for name in sorted(conf.nodes, key=_in_order)]
+        rows = [
+            _node(conf, name, switch_of.get(name, "")) for name in sorted(conf.nodes, key=_in_order)
+        ]
     except ValueError as cause:
         raise FormatError(
             f"{found[0].origin}: a number of CPUs, sockets or MB is none: {cause}."

@@ -207,6 +207,8 @@ class SlurmPlan(NamedTuple):
     free_s: FloatLine
     sorted_s: FloatLine
     chosen: IntLine
+    #: and the cores that are free on each node when the job starts
+    cores: IntLine
     #: room for a count per switch, or for the free resources while preempting
     tally: IntLine
     after_preemption: IntGrid

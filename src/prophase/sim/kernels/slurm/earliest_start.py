@@ -9,12 +9,14 @@ from prophase.sim.kernels.slurm.array_layout import (
     ASK_NODES,
     ASK_RESERVATION,
     BACKFILLS,
+    CORES,
     PLANNED,
 )
 from prophase.sim.kernels.slurm.limits import within_limits
 from prophase.sim.kernels.slurm.node_choice import choose_nodes
 from prophase.sim.kernels.slurm.node_readiness import has_room, update_ready
 from prophase.sim.signatures import (
+    ASK_CPU,
     ASK_INSTANCES,
     JOB_BELIEVED,
     JOB_ESTIMATE,
@@ -143,7 +145,7 @@ def _fill_now(shape, now, length, jobs, nodes, plan):
             _clear_from(node, now, length, reservation, nodes, plan, False) > now
         ):
             continue
-        plan.free_s[node] = now
+        plan.free_s[node], plan.cores[node] = now, nodes.free[node, CORES]
         found += 1
     return found
 
@@ -262,6 +264,19 @@ def _end_of_window(instant, jobs, running, plan, rules):
 
 
 @njit(**LOOP)
+def _cores_at(node, now, instant, jobs, nodes, running):
+    """Return how many cores are free on a node at an instant, if running jobs end as believed."""
+    cores = nodes.free[node, CORES]
+    row = running.first_on[node] if instant > now else -1
+    while row >= 0:
+        job = running.job_at[row]
+        if jobs.table[job, JOB_BELIEVED] <= instant:
+            cores += jobs.asks[jobs.shape_of[job], ASK_CPU]
+        row = running.after[row]
+    return cores
+
+
+@njit(**LOOP)
 def _last_given_back(now, instant, plan, counts):
     """Return the last instant by then at which a planned job gives nodes back, or now."""
     last = now
@@ -332,7 +347,10 @@ def earliest(job, now, jobs, nodes, running, plan, rules, counts):
         if instant > latest or (reservation >= 0 and instant >= nodes.closes_s[reservation]):
             return np.inf
         for node in range(plan.free_s.size):
-            plan.free_s[node] = instant if plan.free_s[node] <= room_s else np.inf
+            is_free = plan.free_s[node] <= room_s
+            plan.free_s[node] = instant if is_free else np.inf
+            if is_free:
+                plan.cores[node] = _cores_at(node, now, room_s, jobs, nodes, running)
         choose_nodes(instant, wanted, nodes, plan, rules)
         if tried < instant and not _are_clear(wanted, instant, length, job, jobs, nodes, plan):
             tried = instant
