@@ -9,8 +9,8 @@ import pytest
 from prophase.errors import ParameterError
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.forecast.back_test import as_known, calibrate, measure_coverage
-from prophase.sim.forecast.queue_state import QueueState, pinned, recorded_jobs
 from prophase.sim.forecast.past_forecasts import LEAST_FORECASTS, settled
+from prophase.sim.forecast.queue_state import QueueState, pinned, recorded_jobs
 from prophase.sim.forecast.start_forecast import (
     IntervalWidening,
     forecast_in_schedule,
