@@ -9,6 +9,7 @@ import pytest
 from prophase.errors import ParameterError
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.forecast.back_test import as_known, calibrate, measure_coverage
+from prophase.sim.forecast.past_forecasts import LEAST_FORECASTS, settled
 from prophase.sim.forecast.queue_state import QueueState, pinned, recorded_jobs
 from prophase.sim.forecast.start_forecast import (
     IntervalWidening,
@@ -188,3 +189,9 @@ def test_stretching_is_conformal() -> None:
     assert IntervalWidening().apply(5.0, 9.0) == (5.0, 9.0)
     cautious = IntervalWidening.learn(low[:2000], high[:2000], truth[:2000], independent=9)
     assert cautious.high > learnt.high
+
+
+def test_instants_of_which_only_short_waits_are_known_teach_nothing():
+    started = np.repeat([0.9, 0.3], [LEAST_FORECASTS, 30])
+    assert settled(started).sum() == LEAST_FORECASTS
+    assert settled(started[LEAST_FORECASTS:]).all()

@@ -407,3 +407,28 @@ def test_json_that_breaks_off_is_refused(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text(whole[:-100], encoding="utf-8")
     with pytest.raises(FormatError, match=r"breaks off after 1 job.*sacct -aD .* --json"):
         open_trace(tmp_path / "jobs.json", source="sacct")
+
+
+def test_a_job_in_two_dumps_of_a_folder_is_one_job(tmp_path: Path) -> None:
+    header = "JobID|State|Submit|Start|End|MaxRSS"
+    began = f"{DAY}10:00:00|{DAY}10:00:01"
+    first = [
+        f"7|RUNNING|{began}|Unknown|",
+        f"8|PENDING|{DAY}10:00:00|Unknown|Unknown|",
+        f"9|REQUEUED|{began}|{DAY}10:01:00|",
+        f"9|COMPLETED|{DAY}10:00:00|{DAY}10:02:00|{DAY}10:03:00|",
+    ]
+    again = [
+        f"7|COMPLETED|{began}|{DAY}12:00:00|",
+        f"7.batch|COMPLETED|{began}|{DAY}12:00:00|50M",
+        f"8|COMPLETED|{DAY}10:00:00|{DAY}11:00:01|{DAY}12:00:00|",
+    ]
+    (tmp_path / "sacct-may.txt").write_text("\n".join([header, *first, ""]))
+    (tmp_path / "sacct-june.txt").write_text("\n".join([header, *again, *first[2:], ""]))
+    trace = open_trace(tmp_path, source="sacct")
+    jobs = trace.jobs.set_index("job_id")
+    assert jobs["status"].to_dict() == {
+        "7": "completed", "8": "completed", "9": "preempted", "9#2": "completed",
+    }  # fmt: skip
+    assert jobs.loc["7", "memory_peak_gib"] == pytest.approx(50 / 1024)
+    assert trace.report.tables["jobs"].dropped["in another file of the dump, too"] == 4

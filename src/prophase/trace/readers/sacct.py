@@ -68,12 +68,38 @@ def _read(dump: Dump) -> Tables:
     if dumps and all(map(is_json, dumps)):
         dump.clock = "unix"
     if dumps:
-        rows = stack([parsed_rows(dump, _open(dump, file)) for file in dumps])
+        rows = stack(
+            [
+                parsed_rows(dump, _open(dump, file)).mutate(_file=ibis.literal(place))
+                for place, file in enumerate(dumps)
+            ]
+        )
         # parsing costs most, and the rows are looked at several times
-        tables["jobs"] = _jobs(dump, dump.materialised(rows, "sacct-rows"))
+        rows = dump.materialised(rows, "sacct-rows")
+        tables["jobs"] = _jobs(dump, _told_once(rows) if len(dumps) > 1 else rows)
     if asked:
         tables |= _with_submissions(dump, tables.get("jobs"), asked, conf)
     return tables
+
+
+def _told_once(rows: ibis.Table) -> ibis.Table:
+    """Leave out what a later file tells again, or more of: dumps of two periods overlap.
+
+    sacct lists whatever was in the queue or ran in a period, so a job over midnight is in two.
+    """
+    job = [rows._key, rows.job_id, rows.submit_s]
+    best = rows._file.first().over(
+        ibis.window(group_by=[*job, rows.start_s], order_by=[rows.end_s.isnull(), -rows._file])
+    )
+    started = rows.start_s.notnull().ifelse(rows._file, None)
+    all_of = ibis.window(group_by=job)
+    elsewhere = (started.min().over(all_of) != rows._file) | (
+        started.max().over(all_of) != rows._file
+    )
+    again = (rows._file != best) | (rows.start_s.isnull() & elsewhere.fill_null(False))
+    again = again & rows.submit_s.notnull()
+    reason = again.ifelse("in another file of the dump, too", ibis.null("string"))
+    return rows.mutate(**{REASON: ibis.coalesce(rows[REASON], reason)})
 
 
 def _with_submissions(

@@ -188,7 +188,9 @@ def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibi
         raise FormatError(f"{found[0].origin}: names no nodes (NodeName=... CPUs=...).")
     switch_of = {node: switch for switch, nodes in conf.switches.items() for node in nodes}
     try:
-        rows = [_node(conf, name, switch_of.get(name, "")) for name in sorted(conf.nodes)]
+        rows = [
+            _node(conf, name, switch_of.get(name, "")) for name in sorted(conf.nodes, key=_in_order)
+        ]
     except ValueError as cause:
         raise FormatError(
             f"{found[0].origin}: a number of CPUs, sockets or MB is none: {cause}."
@@ -198,6 +200,11 @@ def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibi
     return sheet.select(
         **{name: sheet.number(name) if name in numbers else sheet.text(name) for name in _COLUMNS}
     )
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return what sorts node names as Slurm does: n2 stands before n10."""
+    return [(int(word), "") if word.isdigit() else (-1, word) for word in re.split(r"(\d+)", name)]
 
 
 def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
