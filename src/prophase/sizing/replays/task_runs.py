@@ -11,7 +11,7 @@ import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.sizing.resources import RESOURCES, Resource
+from prophase.sizing.resources import RESOURCES, Resource, placeholder_remark
 from prophase.trace.identity.folding import folded_numbers
 from prophase.trace.identity.job_identity import full_name, identity_keys, rule_of, with_identity
 from prophase.trace.identity.rule import NO_RULE, IdentityRule
@@ -66,6 +66,8 @@ class TaskRuns:
     resource: Resource
     #: by which columns they are grouped
     rule: IdentityRule = NO_RULE
+    #: what a reader of the requests should know
+    remark: str = ""
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -141,7 +143,8 @@ def task_runs(
         )
         for i in order
     ]  # fmt: skip
-    return TaskRuns(runs, left_out, what, rule_of(jobs) or NO_RULE)
+    remark = "" if what.held else placeholder_remark(jobs, usable)
+    return TaskRuns(runs, left_out, what, rule_of(jobs) or NO_RULE, remark)
 
 
 def known_before(
