@@ -313,7 +313,7 @@ def recommended(
     peaks, requests, hours = runs.peaks, runs.requests, runs.hours(what)
     known = requests[np.isfinite(requests)]
     now = float(np.median(known)) if len(known) else math.nan
-    ladder = ladder_of(peaks, risk, now, what, runs.when_s)
+    ladder = ladder_of(peaks, risk, now, what, runs.when_s, runs.origins)
     needs_prior = OWN_RUNS <= len(runs) < gate.fewest_runs and wider is not None
     beside = wider if needs_prior and len(runs) + len(wider or ()) >= gate.fewest_runs else None
     past = _Past(runs, peaks, now, what, earlier - len(runs), beside)
@@ -335,7 +335,9 @@ def recommended(
     elif len(runs) >= gate.fewest_runs:
         # jobs of one kind may have limits of minutes and of days: a short one stays
         capped = not what.held and not raises
-        trial.run(peaks, hours, requests, runs.when_s, now, ladder, capped=capped)
+        trial.run(
+            peaks, hours, requests, runs.when_s, now, ladder, capped=capped, origins=runs.origins
+        )
         if raises and not what.held:
             # a longer limit reserves nothing
             trial.saving = math.nan

@@ -182,7 +182,7 @@ RESOURCES = {
         Resource(
             "time", "h", "time_limit_s", "duration_s",
             request_factor=1 / 3600, use_factor=1 / 3600, least=1 / 60,
-            held=False, room=1.5,
+            held=False, room=1.25,
         ),
     )
 }  # fmt: skip

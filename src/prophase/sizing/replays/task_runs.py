@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,8 @@ class TaskRun:
     cut_off: bool = False
     tenant: str = ""
     kind: str = ""
+    #: the sample or execution it belongs to, as a number: runs of one are alike; NaN if not known
+    origin: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -132,14 +135,14 @@ def task_runs(
     jobs = with_identity(jobs)
     keys = identity_keys(jobs)
     names, features = known_before(jobs, track, what)
-    posts = _posts(jobs)
+    posts, origins = _posts(jobs), _origins(jobs)
     instances = np.fmax(_numbers(jobs, "instances"), 1.0)
     identities = jobs["job_id"].astype(str).tolist() if "job_id" in jobs else [""] * len(jobs)
     runs = [
         TaskRun(
             names[i], features[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
             float(submit[i]), float(start[i]), float(end[i]), identities[i],
-            float(instances[i]), bool(ended_short[i]), *keys[i],
+            float(instances[i]), bool(ended_short[i]), *keys[i], origins[i],
         )
         for i in order
     ]  # fmt: skip
@@ -288,6 +291,16 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[J
         {name: value for name, value in zip(columns, row, strict=True) if _is_known(value)}
         for row in rows
     ]
+
+
+def _origins(jobs: pd.DataFrame) -> list[float]:
+    """Return a number for the sample of every job, or for the execution it is a part of."""
+    samples, parents = _texts(jobs, "attr_tag"), _texts(jobs, "parent_id")
+    if len(set(parents)) == len(parents):
+        # each job is its own parent: that says nothing of which belong together
+        parents = [None] * len(jobs)
+    names = (sample or parent for sample, parent in zip(samples, parents, strict=True))
+    return [math.nan if name is None else float(crc32(name.encode())) for name in names]
 
 
 def _posts(jobs: pd.DataFrame) -> list[dict[str, float]]:
