@@ -31,8 +31,7 @@ _DRAWN_ON = 5.0
 #: of fewer independent runs than one kill is to be expected of, the highest peak gets this room
 _EXPECTED_KILLS, _MARGIN = 1.0, 1.15
 #: up to this risk, runs of which nobody knows whether they are alike count as one in so many (the
-#: rule of three: 95 % sure that no more exceed the highest), unless so many samples or executions
-#: of them show how alike they are
+#: rule of three: 95 % sure that no more exceed the highest). So many samples or executions show it
 _SAFE_RISK, _ALIKE, _FEWEST_ORIGINS = 0.01, 3.0, 5
 #: runs whose spread says something, and how many times the highest peak it may reach at most
 _FEWEST, _FURTHEST = 3, 8.0
@@ -111,29 +110,28 @@ def independent_runs(peaks: Floats, origins: Floats | None = None) -> float:
     Examples
     --------
     >>> peaks, of = np.repeat([1.0, 1.1, 1.3, 1.2, 1.15, 1.05], 20), np.repeat(np.arange(6.0), 20)
-    >>> each = 1.0 * np.arange(120)
-    >>> independent_runs(peaks), independent_runs(peaks, of), independent_runs(peaks, each)
-    (40.0, 40.0, 120.0)
-    >>> round(independent_runs(np.tile(peaks[::20], 20), of))
-    120
+    >>> each, mixed = 1.0 * np.arange(120), np.tile(peaks[::20], 20)
+    >>> independent_runs(peaks), independent_runs(peaks, each)
+    (40.0, 120.0)
+    >>> round(independent_runs(peaks, of)), round(independent_runs(mixed, of))
+    (6, 120)
     """
-    runs, least = len(peaks), len(peaks) / _ALIKE
+    runs, unknown = len(peaks), len(peaks) / _ALIKE
     if origins is None or not np.isfinite(origins).all():
-        return least
+        return unknown
     _, place, counts = np.unique(origins, return_inverse=True, return_counts=True)
     groups = len(counts)
-    if groups == runs:
-        return float(runs)
-    if groups < _FEWEST_ORIGINS:
-        return least
+    if groups in (1, runs):
+        return float(groups)
     logs = np.log(peaks)
     means = np.bincount(place, logs) / counts
     between = float(counts @ (means - logs.mean()) ** 2) / (groups - 1)
     within = float(((logs - means[place]) ** 2).sum()) / (runs - groups)
-    size = (runs - float(counts @ counts) / runs) / (groups - 1)
-    spread = between + (size - 1) * within
+    squares = float(counts @ counts) / runs
+    spread = between + ((runs - squares) / (groups - 1) - 1) * within
     alike = max(0.0, (between - within) / spread) if spread > 0 else 0.0
-    return max(least, runs / (1 + (float(counts @ counts) / runs - 1) * alike))
+    found = runs / (1 + (squares - 1) * alike)
+    return found if groups >= _FEWEST_ORIGINS else min(found, unknown)
 
 
 def ladder_of(
@@ -173,7 +171,8 @@ def ladder_of(
         # days are counted, whatever ran in them
         count = days / _ALIKE if risk <= _SAFE_RISK else days
     else:
-        count = independent_runs(peaks, origins) if risk <= _SAFE_RISK else len(peaks)
+        of = None if origins is None else origins[-RUNS:]
+        count = independent_runs(recent, of) if risk <= _SAFE_RISK else len(peaks)
     if what.kills and count * risk < _EXPECTED_KILLS:
         first = max(first, _MARGIN * float(recent.max()), beyond_seen(recent, risk, days))
     first *= what.room
