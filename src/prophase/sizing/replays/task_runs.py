@@ -126,6 +126,8 @@ def task_runs(
         usable &= ~bad
     if not usable.any():
         said = "; ".join(f"{reason}: {count:,}" for reason, count in left_out.items())
+        if len(jobs) and not np.isfinite(what.used(jobs)).any():
+            raise InputError(_not_measured(jobs, what))
         raise InputError(
             f"no job can be replayed: a finished job with a measured peak ({what.use_column}) and "
             f"a run time is needed. Left out: {said or 'none, there are no jobs'}."
@@ -148,6 +150,17 @@ def task_runs(
     ]  # fmt: skip
     remark = "" if what.held else placeholder_remark(jobs, usable)
     return TaskRuns(runs, left_out, what, rule_of(jobs) or NO_RULE, remark)
+
+
+def _not_measured(jobs: pd.DataFrame, what: Resource) -> str:
+    """Say that a trace does not hold the use of a resource, and what it does hold."""
+    others = [one.name for one in RESOURCES.values() if np.isfinite(one.used(jobs)).any()]
+    instead = f" It has the use of: {', '.join(others)} (--resource)." if others else ""
+    return (
+        f"no job can be replayed: this trace does not hold {what.use_column} of any job, so nothing "
+        f"can be told of its {what.spoken}.{instead} Add it to the jobs, or measure some runs: "
+        "prophase log."
+    )
 
 
 def known_before(
