@@ -226,12 +226,35 @@ def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
         float(words["realmemory"]) / _MIB_PER_GIB if "realmemory" in words else "",
         int(gpu[2] or 1) if gpu else 0,
         (gpu[1] or "GPU") if gpu else "",
-        "|".join(filter(None, features.split(","))),
+        "|".join([*filter(None, features.split(",")), *_gpu_parts(words.get("gres", ""))]),
         switch,
         list(conf.switches).index(switch) if switch else "",
         "|".join(homes),
         words.get("weight", 1),
     ]
+
+
+def _gpu_parts(gres: str) -> list[str]:
+    """Return how a node shares its GPUs, as features: MIG profiles by their name, shards, MPS.
+
+    Examples
+    --------
+    >>> _gpu_parts("gpu:a100:2,gpu:a100_1g.5gb:7(S:0),shard:16")
+    ['gres=a100_1g.5gb', 'shard-8']
+    """
+    found, gpus, shared = [], 0, {}
+    for part in gres.split(","):
+        words = re.sub(r"\(.*?\)", "", part).strip().split(":")
+        count = int(words[-1]) if words[-1].isdigit() else 1
+        if words[0] == "gpu" and len(words) > 1 and re.search(r"[1-7]g\.\d+gb", words[1]):
+            found.append(f"gres={words[1]}")
+        elif words[0] == "gpu":
+            gpus += count
+        elif words[0] in ("shard", "mps"):
+            shared[words[0]] = count
+    if gpus and "shard" in shared:
+        found.append(f"shard-{shared['shard'] // gpus}")
+    return found + (["mps"] if "mps" in shared else [])
 
 
 def _cpus(words: dict[str, str]) -> int:
