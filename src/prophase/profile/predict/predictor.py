@@ -27,6 +27,7 @@ from prophase.profile.predict.submit_columns import (
     arrivals,
     ends,
     is_yes_no,
+    limits,
     numbers,
     outcomes,
 )
@@ -113,8 +114,7 @@ class Predictor(ABC):
         self.floor_ = 1.0 if target.endswith("_s") else _smallest(outcome) / 2
         values = self._as_fitted(outcome)
         runs = target == "duration_s"
-        limit_s = numbers(jobs, "time_limit_s")
-        self.bounds_ = RecordedBounds.of(outcome, limit_s) if runs else RecordedBounds()
+        self.bounds_ = RecordedBounds.of(outcome, limits(jobs)) if runs else RecordedBounds()
         self.history_ = History(
             jobs, shares=self.yes_no_, text=self._reads_text and not self.yes_no_
         )
