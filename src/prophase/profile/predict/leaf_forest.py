@@ -244,11 +244,15 @@ class LeafForest:
         draw = np.random.default_rng(self.random_state)
         self.kept_ = np.zeros((self.trees, int(leaves.max()) + 1, _KEPT), dtype=np.float32)
         for tree in range(self.trees):
-            order = np.argsort(leaves[:, tree], kind="stable")
+            # one outcome of each quarter of a leaf's, so that chance moves answers less
+            order = np.lexsort((answers, leaves[:, tree]))
             names, first, held = np.unique(
                 leaves[order, tree], return_index=True, return_counts=True
             )
-            chosen = first[:, None] + (draw.random((len(names), _KEPT)) * held[:, None]).astype(int)
+            part = (np.arange(_KEPT) + draw.random((len(names), _KEPT))) / _KEPT
+            # in no order, since some of them may be taken for all
+            part = draw.permuted(part, axis=1)
+            chosen = first[:, None] + (part * held[:, None]).astype(int)
             self.kept_[tree, names] = answers[order][chosen]
         return self
 
