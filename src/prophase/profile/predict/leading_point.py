@@ -8,6 +8,9 @@ with the better of back-off and global median in 71 of 84 runs; with the distrib
 leading until it proved worse, in 48. Of a job that is like none before, the distribution may be
 that of another world, and where no earlier part of the history could be judged, since no job had
 ended before the others came, nothing has shown what it is worth: there the back-off median stays.
+
+What jobs use repeats more than how long they run: there the *trusted* number leads of a job whose
+like was seen, the back-off median where enough of the distribution lies around it.
 """
 
 from __future__ import annotations
@@ -20,9 +23,10 @@ from numpy.typing import NDArray
 from prophase.array_types import Floats, Ints
 from prophase.profile.predict.point_and_range import KINDS
 
-#: the back-off median, which leads until another number proves better; and the number that takes
-#: its place where like jobs were not alike
+#: the back-off median, and the number that takes its place where like jobs were not alike
 SIMPLE, TRUSTED = 0, 1
+#: of these kinds of jobs another anchor may lead until a number proves better
+_KNOWN = ("seen", "partly")
 #: jobs of a block: neighbours in time are alike, so only means of blocks count as independent
 _BLOCK = 25
 _FEWEST_BLOCKS = 3
@@ -32,7 +36,7 @@ _HALF_LIFE = 4_000.0
 _SURE = 2.0
 #: what within a factor of two, within 20 % and the squared error (in variances) are worth
 _WORTH = np.array([1.0, 0.5, 0.5])
-#: how much worse than the simple number a leader may be in each of them
+#: how much worse than the anchor a leader may be in each of them
 _WORST = np.array([-0.005, -0.01, -0.01])
 #: a squared error counts at most as this many variances
 _FARTHEST = 9.0
@@ -56,15 +60,17 @@ def gains(points: Floats, values: Floats, variance: float) -> Floats:
 class _Race:
     """Means over blocks of jobs of one stratum, the recent ones counting more."""
 
-    def __init__(self) -> None:
+    def __init__(self, anchor: int) -> None:
+        self.anchor = anchor
         self.waiting = np.empty(0)
         self.total = self.square = np.zeros(1)
         self.count = self.count_of_squares = 0.0
-        #: who has led, the simple number first, and since when the others do
-        self.leader = np.array([SIMPLE])
+        #: who has led, the anchor first, and since when the others do
+        self.leader = np.array([anchor])
         self.since = np.empty(0)
 
     def add(self, gain: Floats, known: float) -> None:
+        gain = gain - gain[self.anchor]
         self.waiting = np.concatenate([self.waiting.reshape(-1, *gain.shape), gain[None]])
         if len(self.waiting) < _BLOCK:
             return
@@ -76,10 +82,10 @@ class _Race:
         self.count = fade * self.count + 1
         self.count_of_squares = fade**2 * self.count_of_squares + 1
         self.since = np.append(self.since, known)
-        self.leader = np.append(self.leader, _leader([self.bound()]))
+        self.leader = np.append(self.leader, _leader([self.bound()], self.anchor))
 
     def bound(self) -> tuple[Floats, Floats]:
-        """Return what each number is surely worth beyond the simple one, and its mean gains."""
+        """Return what each number is surely worth beyond the anchor, and its mean gains."""
         mean = self.total / self.count
         worth = mean @ _WORTH
         spread = np.maximum(self.square / self.count - worth**2, 1e-6)
@@ -88,15 +94,15 @@ class _Race:
         return np.where(enough, worth - _SURE * error, -1.0), mean
 
 
-def _leader(bounds: Sequence[tuple[Floats, Floats]]) -> int:
-    """Return the number that is surely best in all of these, else the simple one."""
+def _leader(bounds: Sequence[tuple[Floats, Floats]], anchor: int) -> int:
+    """Return the number that is surely best in all of these, else the anchor."""
     if not bounds:
-        return SIMPLE
+        return anchor
     least = np.min([bound for bound, _ in bounds], axis=0)
     fair = np.all([(mean >= _WORST).all(axis=1) for _, mean in bounds], axis=0)
     least = np.where(fair, least, -1.0)
-    # of equals the simple number leads
-    least[SIMPLE] = 1e-9
+    # of equals the anchor leads
+    least[anchor] = 1e-9
     return int(np.argmax(least))
 
 
@@ -113,26 +119,27 @@ class LeadingPoint:
     [0, 1]
     """
 
-    def __init__(self) -> None:
-        self._races = {kind: _Race() for kind in KINDS}
-        self._settled = dict.fromkeys(KINDS, SIMPLE)
+    def __init__(self, anchor: int = SIMPLE) -> None:
+        anchors = {kind: anchor if kind in _KNOWN else SIMPLE for kind in KINDS}
+        self._races = {kind: _Race(first) for kind, first in anchors.items()}
+        self._settled = dict(anchors)
         self._newest = -np.inf
 
     def settle(self, folds: Sequence[tuple[Floats, NDArray[np.str_]]]) -> None:
         """Choose whom to follow long after the last outcome: who led in every fold.
 
         A job that nothing in the history is like may come from another world, where what was
-        learnt here can be far off, and no fold of this history can tell: the simple number leads.
+        learnt here can be far off, and no fold of this history can tell: the back-off median leads.
         """
         for kind in (kind for kind in KINDS if kind != "new"):
-            bounds = []
+            bounds, anchor = [], self._races[kind].anchor
             for gain, stratum in folds:
-                race = _Race()
+                race = _Race(anchor)
                 for row in np.flatnonzero(stratum == kind).tolist():
                     race.add(gain[row], 0.0)
                 if len(race.since) >= _FEWEST_BLOCKS:
                     bounds.append(race.bound())
-            self._settled[kind] = _leader(bounds)
+            self._settled[kind] = _leader(bounds, anchor)
 
     def add(self, gain: Floats, stratum: NDArray[np.str_], end: Floats) -> None:
         """Let outcomes count, in the order in which they became known."""

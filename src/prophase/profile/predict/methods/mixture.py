@@ -180,7 +180,8 @@ class Mixture(Predictor):
         self.calibrator_ = ShareCalibrator() if self.yes_no_ else LevelCalibrator(scale)
         self.usual_lag_ = np.inf
         folds = self._folds(question, values, end)
-        self.leading_ = LeadingPoint()
+        trusted = bool(folds) and self.target_ != "duration_s"
+        self.leading_ = LeadingPoint(TRUSTED if trusted else SIMPLE)
         if folds:
             self._judge_folds(folds, question, values, end)
         self._learn(question, values)
