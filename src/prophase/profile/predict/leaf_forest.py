@@ -243,12 +243,16 @@ class LeafForest:
         leaves = self._leaves(data)
         draw = np.random.default_rng(self.random_state)
         self.kept_ = np.zeros((self.trees, int(leaves.max()) + 1, _KEPT), dtype=np.float32)
+        by_size = np.argsort(answers, kind="stable")
         for tree in range(self.trees):
-            # one outcome of each quarter of a leaf's, so that chance moves answers less
-            order = np.lexsort((answers, leaves[:, tree]))
-            names, first, held = np.unique(
-                leaves[order, tree], return_index=True, return_counts=True
-            )
+            # one outcome of each quarter of a leaf's, so that chance moves answers less; leaves are
+            # few, and small numbers sort fast
+            leaf = leaves[by_size, tree].astype(np.uint16)
+            order = by_size[np.argsort(leaf, kind="stable")]
+            held = np.bincount(leaf)
+            names = np.flatnonzero(held)
+            held = held[names]
+            first = np.cumsum(held) - held
             part = (np.arange(_KEPT) + draw.random((len(names), _KEPT))) / _KEPT
             # in no order, since some of them may be taken for all
             part = draw.permuted(part, axis=1)
