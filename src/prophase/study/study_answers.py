@@ -74,8 +74,8 @@ def monday(results: Results) -> list[Answer]:
 def first_to_try(results: Results) -> str | None:
     """Return where to begin when not all is proven: the task that saves most, if any is saved."""
     proof = results.get("proof") or {}
-    total = next(iter(proof.get("totals", ())), {})
-    if (total.get("saved", {}).get("low") or 0.0) <= 0:
+    saved = [total["saved"].get("low") for total in proof.get("totals", ())]
+    if not saved or (saved[0] or 0.0) <= 0:
         return None
     return next((one["task"] for one in proof.get("tasks", ())), None)
 
