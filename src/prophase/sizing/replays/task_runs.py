@@ -158,8 +158,8 @@ def _not_measured(jobs: pd.DataFrame, what: Resource) -> str:
     instead = f" It has the use of: {', '.join(others)} (--resource)." if others else ""
     return (
         f"no job can be replayed: this trace does not hold {what.use_column} of any job, so "
-        f"nothing can be told of its {what.spoken}.{instead} Add it to the jobs, or measure some runs: "
-        "prophase log."
+        f"nothing can be told of its {what.spoken}.{instead} Add it to the jobs, or measure "
+        "some runs: prophase log."
     )
 
 
