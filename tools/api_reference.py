@@ -65,7 +65,8 @@ def front_door_page() -> str:
         home = "prophase._front" if name == "study" else "prophase"
         parts.append(f".. autofunction:: {home}.{name}")
     for name in sorted(set(front.__all__) - set(questions)):
-        parts += _directive(front, name)
+        # their home is the page of their own package
+        parts += [*_directive(front, name), "   :no-index:"]
     return "\n".join([*parts, "```\n"])
 
 

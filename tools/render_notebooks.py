@@ -53,10 +53,23 @@ def _parts(notebook: Any, name: str) -> Iterator[str]:
                 picture = PAGES / f"{name}-{figures}.png"
                 picture.write_bytes(base64.b64decode(data["image/png"]))
                 yield f"![What the code above draws]({picture.name})\n"
+            elif "text/html" in data:
+                yield _html(data["text/html"])
             elif "text/markdown" in data:
                 yield f"{data['text/markdown']}\n"
             else:
                 yield _text(output.get("text") or data.get("text/plain", ""))
+
+
+def _html(shown: str) -> str:
+    """Return what a notebook shows, wide tables in a box that scrolls."""
+    bare = re.sub(r"<style.*?</style>", "", shown, flags=re.DOTALL)
+    bare = re.sub(r"<table[^>]*>", '<table class="docutils align-default">', bare)
+    bare = re.sub(r"\s+(?=</?(?:td|th|tr)\b)", "", bare)
+    bare = bare.replace("<tr", "\n<tr")
+    # an empty line would end the block
+    lines = [line.strip() for line in bare.splitlines() if line.strip()]
+    return "\n".join(['<div style="overflow-x: auto">', *lines, "</div>"]) + "\n"
 
 
 def _text(said: str) -> str:

@@ -4,6 +4,8 @@ The truth is a simulated history: the trace's jobs on a cluster of known size an
 what is measured is the forecast and not the model. A second part takes KTH's recorded starts,
 where EASY is only roughly what ran. Forecasts are calibrated on what was known before the held-out
 stretch begins; the baseline learns nothing: waits of the past that were at least as long.
+
+    python benchmarks/quality/eta_coverage.py [kth] [philly]
 """
 
 from __future__ import annotations
@@ -92,12 +94,23 @@ def measure(name: str, data: str, jobs: pd.DataFrame, cluster: Cluster, **policy
 
 
 def main() -> None:
+    traces = set(sys.argv[1:]) or {"kth", "philly"}
+    if "kth" in traces:
+        judge_kth()
+    if "philly" in traces:
+        judge_philly()
+
+
+def judge_kth() -> None:
     log = "hpc-swf/kth-sp2-1996.part1.swf.gz"
     kth = open_trace(DATA / log).jobs
     node = Cluster.parse("1x0 100c")
     truth = recorded_jobs(simulate(Workload.from_jobs(kth), node, queue="easy"))
     measure("KTH, EASY simulated", log, truth, node, queue="easy")
     measure("KTH, recorded starts", log, kth, node, queue="easy", leave_out_unfit=True)
+
+
+def judge_philly() -> None:
     jobs = open_trace(DATA / "philly" / "philly.csv.gz").jobs.sort_values("submit_s")
     cluster = Cluster.uniform(80, 8)
     truth = recorded_jobs(simulate(Workload.from_jobs(jobs.iloc[2000:32000]), cluster))

@@ -224,7 +224,12 @@ def ahead(most: int = 0) -> None:
     for trace in TRACES:
         jobs = latest(jobs_of(trace), most)
         for cut in CUTS:
-            split = split_by_time(jobs, test_share=cut)
+            try:
+                split = split_by_time(jobs, test_share=cut)
+            except ProphaseError as cause:
+                # where all of these jobs came before any of them ended, nothing can be learnt
+                print(f"{trace}, last {cut:.0%}: not judged: {cause}", flush=True)
+                continue
             train, test = jobs.iloc[split.train], jobs.iloc[split.test]
             for online in (False, True):
                 runs[_title(f"{trace}, last {cut:.0%}", online)] = _beside(train, test, online)
@@ -261,6 +266,8 @@ def sum_up(part: str, runs: dict[str, Found]) -> None:
     points: dict[str, list[bool]] = {}
     for title, found in runs.items():
         show(title, found)
+        if "default" not in found:
+            continue
         own, rivals = found["default"], [found[n] for n in ("global-median", "backoff-median")]
         x2, r2 = (max(one[key] for one in rivals) for key in ("within_x2_pct", "r2_log"))
         tied.append(own["within_x2_pct"] >= x2 - X2_TIE and own["r2_log"] >= r2 - R2_TIE)
@@ -378,7 +385,8 @@ def peers(train: pd.DataFrame, test: pd.DataFrame) -> Found:
     for name, quantiles in PEERS.items():
         try:
             held, said = quantiles(seen[:cut], value[:cut], [seen[cut:], looked])
-        except ImportError:
+        except ImportError as cause:
+            print(f"  {name}: not compared: {cause}", flush=True)
             continue
         misses = np.maximum(held[0.05] - value[cut:], value[cut:] - held[0.95])
         margin = np.quantile(misses, min(1.0, 0.9 * (1 + 1 / len(misses))))

@@ -194,7 +194,6 @@ def keep_history(slurm: object, folder: Path) -> None:
     """Keep what accounting says of all jobs."""
     run = slurm.run  # type: ignore[attr-defined]
     said = run("sacct", "-a", "-P", "-X", "-D", "-S", "now-1day", "-o", COLUMNS).stdout
-    (folder / "attempts.txt").write_text(said)
     (folder / "sacct.psv").write_text(one_row_per_job(said))
 
 
@@ -274,6 +273,7 @@ def score_waits(name: str, folders: list[Path]) -> None:
 
 def score_starts(name: str, folders: list[Path]) -> None:
     """Forecast the starts of all jobs that waited when the queue was looked at."""
+    from prophase.sim.forecast.past_forecasts import settled
     from prophase.sim.forecast.start_forecast import IntervalWidening
 
     rows = pd.concat([_forecasts(folder) for folder in folders], ignore_index=True)
@@ -281,9 +281,13 @@ def score_starts(name: str, folders: list[Path]) -> None:
     for _, run in rows.groupby("run"):
         for now_s, look in run.groupby("now_s"):
             # what was known then: forecasts of earlier looks whose jobs had started
-            past = run[(run["now_s"] < now_s) & (run["now_s"] + run["truth"] <= now_s)]
+            past = run[run["now_s"] < now_s]
+            began = past["now_s"] + past["truth"] <= now_s
+            share = began.groupby(past["now_s"]).transform("mean")
+            past, share = past[began], share[began]
             if len(past) < 20:
                 continue
+            past = past[settled(share.to_numpy())]
             moves = IntervalWidening.learn(
                 past["low"].to_numpy(), past["high"].to_numpy(), past["truth"].to_numpy()
             )

@@ -120,10 +120,12 @@ def judge(
     _recorded(pd.DataFrame(rows), case, policies)
 
 
-def judge_left_out(case: Case, folds: int, policies: list[str] | None) -> None:
+def judge_left_out(
+    case: Case, folds: int, policies: list[str] | None, samples: int = MOST_SAMPLES
+) -> None:
     """Judge every series once, by policies that have not seen it."""
     fleet, _ = fleet_of(open_trace(DATA / case.trace, tables=["usage"]).usage, case.metric)
-    fleet = _at_most(fleet, MOST_SAMPLES)
+    fleet = _at_most(fleet, samples)
     names = np.random.default_rng(0).permutation(fleet.series)
     rows = []
     for fold in range(folds):
@@ -158,8 +160,9 @@ def judge_left_out(case: Case, folds: int, policies: list[str] | None) -> None:
                 case.baseline,
                 [base],
                 case.trace,
-                f"{folds} parts; satisfied {one['satisfied_pct']:.2f} %, {kills}"
-                f"{one['resizes_per_1000']:.0f} resizes per 1,000",
+                f"{folds} parts, {fleet.samples:,} samples; "
+                f"satisfied {one['satisfied_pct']:.2f} %, "
+                f"{kills}{one['resizes_per_1000']:.0f} resizes per 1,000",
             )
         )
 
@@ -228,6 +231,10 @@ def main() -> None:
     options.add_argument("--figures", type=Path)
     options.add_argument("--left-out", type=int, default=0, help="Parts, each judged once.")
     options.add_argument("--metrics", default="", help="With --left-out: some of them.")
+    options.add_argument(
+        "--shares", default="", help="With --left-out: some targets, as 0.95,0.99."
+    )
+    options.add_argument("--samples", type=int, default=MOST_SAMPLES, help="At most so many.")
     chosen = options.parse_args()
     if not DATA.is_dir():
         print(f"No real rows at {DATA}; set PROPHASE_DATA.")
@@ -235,10 +242,12 @@ def main() -> None:
     for case in LEFT_OUT if chosen.left_out else CASES:
         if chosen.metrics and case.metric not in chosen.metrics.split(","):
             continue
+        if chosen.shares and str(case.target) not in chosen.shares.split(","):
+            continue
         if not chosen.traces or case.trace in chosen.traces.split(","):
             policies = chosen.policies.split(",") if chosen.policies else None
             if chosen.left_out:
-                judge_left_out(case, chosen.left_out, policies)
+                judge_left_out(case, chosen.left_out, policies, chosen.samples)
                 continue
             judge(case, chosen.splits, policies, chosen.figures, chosen.phases)
 

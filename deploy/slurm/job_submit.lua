@@ -40,6 +40,8 @@ local NUMBERS = { "min_nodes", "max_nodes", "num_tasks", "ntasks_per_node", "cpu
                   "min_mem_per_node", "min_mem_per_cpu", "time_limit", "shared" }
 -- fields the service may change, as job_desc names them
 local SETTABLE = { "pn_min_memory", "min_mem_per_cpu", "time_limit" }
+local SETTABLE_TEXTS = { "mem_per_tres", "tres_per_node", "tres_per_job", "tres_per_task",
+                         "tres_per_socket", "gres" }
 
 local ESCAPED = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 local UNESCAPED = { n = " ", r = " ", t = " ", ['"'] = '"', ["\\"] = "\\", ["/"] = "/" }
@@ -182,7 +184,7 @@ local function parsed(answer)
    for _, name in ipairs(SETTABLE) do
       found.change[name] = tonumber(change:match('"' .. name .. '":%s*(%d+)'))
    end
-   found.change.mem_per_tres = text_in(change, "mem_per_tres")
+   for _, name in ipairs(SETTABLE_TEXTS) do found.change[name] = text_in(change, name) end
    return found
 end
 
@@ -542,6 +544,13 @@ local function request_change(job, resource, cell)
                                  table.concat(rungs, ", ")) }
 end
 
+local function asks_for_gpus(job)
+   for _, name in ipairs(SETTABLE_TEXTS) do
+      if job[name] and job[name]:find("gpu", 1, true) then return true end
+   end
+   return false
+end
+
 -- the answer that stands ready for a job, nil if it must be asked for
 local function ready(job)
    local file = io.open(PROPHASE_TABLE, "rb")
@@ -571,6 +580,8 @@ local function ready(job)
    if rules.mode == "off" then return found end
    local words, notes = {}, {}
    for _, resource in ipairs(rules.resources) do
+      -- which part of a GPU the nodes give is known by the service alone
+      if resource == "gpu" and asks_for_gpus(job) then return nil end
       local change = request_change(job, resource, row[resource])
       if change == false then return nil end
       if change then

@@ -11,8 +11,8 @@ from prophase.units import cell
 if TYPE_CHECKING:
     import pandas as pd
 
-#: lines that a summary has at most, and rows of the table that a notebook shows
-MOST_LINES, MOST_ROWS = 6, 10
+#: lines that a summary has at most; rows and columns of the table that a notebook shows
+MOST_LINES, MOST_ROWS, MOST_COLUMNS = 6, 10, 16
 
 
 class ShortForm(ABC):
@@ -43,7 +43,15 @@ class ShortForm(ABC):
         table = self.table
         parts = [f"<p><b>{escape(first)}</b>", *(f"<br>{escape(line)}" for line in rest), "</p>"]
         if len(table):
-            parts.append(table.head(MOST_ROWS).map(cell).to_html(index=False, border=0))
-        if len(table) > MOST_ROWS:
-            parts.append(f"<p>{len(table) - MOST_ROWS:,} more rows: <code>.table</code></p>")
+            shown = table.iloc[:MOST_ROWS, :MOST_COLUMNS].map(cell)
+            parts.append(shown.to_html(index=False, border=0))
+        more = [
+            f"{there - most:,} more {what}"
+            for there, most, what in zip(
+                table.shape, (MOST_ROWS, MOST_COLUMNS), ("rows", "columns"), strict=True
+            )
+            if there > most
+        ]
+        if more:
+            parts.append(f"<p>{', '.join(more)}: <code>.table</code></p>")
         return "\n".join(parts)

@@ -38,7 +38,7 @@ def test_prove_passes_an_advice_and_writes_its_report(
 def test_prove_says_what_too_few_runs_do_not_show(prophase_here: Run, history: Path) -> None:
     shown = prophase_here("prove", history, "--splits", "3")
     assert shown.returncode == 1
-    assert "NOT SHOWN: OOM kills in the back-test 0.00 %" in shown.stdout
+    assert "UNDECIDED: OOM kills in the back-test 0.00 %" in shown.stdout
     assert "more runs are needed" in shown.stdout
 
 

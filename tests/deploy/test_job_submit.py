@@ -25,6 +25,8 @@ from prophase.serve.settings import ServiceSettings
 from prophase.serve.submit.policy import SubmitPolicy
 from prophase.serve.submit.slurm_answers import ANSWERS, slurm_answers
 from prophase.serve.tokens import TokenStore
+from prophase.sizing.gpu_grants import parts_given
+from prophase.sizing.kind_recommendation import Gate
 from prophase.sizing.recommender import learn_recommender
 from prophase.trace.identity.folding import COUNTED, folded
 from prophase.trace.identity.job_identity import with_identity
@@ -32,7 +34,15 @@ from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import PREDICTIONS, REQUESTS
 
 SCRIPT = Path(__file__).parent.parent.parent / "deploy" / "slurm" / "job_submit.lua"
-POLICY = '[submit]\nmode = "set"\nbudget_ms = 10000\nresources = ["memory", "time"]\n'
+POLICY = """
+[submit]
+mode = "set"
+budget_ms = 10000
+resources = ["memory", "time"]
+[submit.partitions.parts]
+resources = ["memory", "gpu"]
+mode = "set"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +61,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
             "memory_peak_gib": 2.0,
         }
     )
+    used = {"request_gpus": 1.0, "gpu_util_mean_pct": 10.0 + rows % 5, "gpu_memory_peak_gib": 8.0}
+    infer = jobs.assign(name="infer", job_id="i" + jobs["job_id"], gpu_type="A100", **used)
+    jobs = pd.concat([jobs, infer], ignore_index=True)
+    nodes = pd.DataFrame({"gpus": [8], "features": ["gres=a100_1g.5gb|gres=a100_2g.10gb"]})
     folder = tmp_path_factory.mktemp("slurm")
     workspace = Workspace.create(folder / "ws")
     workspace.store_frames({"jobs": jobs}, source="csv", source_hash="h", seed=0)
     learn(jobs, method="backoff-median").save(workspace.folder / PREDICTIONS)
-    learn_recommender(jobs).save(workspace.folder / REQUESTS)
+    gate = Gate(gpu_parts=parts_given(jobs, nodes))
+    learn_recommender(jobs, gate=gate).save(workspace.folder / REQUESTS)
     (workspace.folder / "prophase.toml").write_text(POLICY, encoding="utf-8")
     token = folder / "token"
     token.write_text(TokenStore(workspace.folder).add("slurm", "read") + "\n", encoding="utf-8")
@@ -86,7 +101,8 @@ for _, job in ipairs(JOBS) do
    assert(slurm_job_submit(job, { gpu = { flag_default = 1 }, cpu = { flag_default = 0 } }, 1) == 0)
    local memory = job.mem_per_tres or job.pn_min_memory
    if not memory and job.min_mem_per_cpu < 1e9 then memory = job.min_mem_per_cpu end
-   print(tostring(memory), tostring(job.time_limit))
+   local gpus = job.tres_per_node and "\\t" .. job.tres_per_node or ""
+   print(tostring(memory), tostring(job.time_limit) .. gpus)
 end
 for _, line in ipairs(said) do print(line) end
 """
@@ -127,6 +143,26 @@ def submitted(
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     return [tuple(line.split("\t")) for line in lines[: len(jobs)]], lines[len(jobs) :]
+
+
+def test_a_job_gets_the_part_of_a_gpu_by_the_name_that_the_site_has_for_it(
+    lua: str, served: tuple[str, Path]
+) -> None:
+    job = {**JOB, "name": "infer", "partition": "parts", "tres_per_node": "gres/gpu:a100:1"}
+    two, plain = {**job, "tres_per_node": "gres/gpu:2"}, {**job, "partition": "gpu"}
+    table = served[1].parent / "ws" / ANSWERS
+    until = time.monotonic() + 60
+    while not table.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    for answers in (None, table):
+        found, said = submitted(lua, *served, job, two, plain, table=answers)
+        assert [one[2] for one in found] == [
+            "gres/gpu:a100_2g.10gb:1",
+            "gres/gpu:2",
+            "gres/gpu:a100:1",
+        ]
+        assert any("gres/gpu:a100_2g.10gb:1 instead of 1 GPUs" in line for line in said)
+        assert float(found[0][0]) < 4096
 
 
 def test_a_job_gets_what_the_service_recommends_in_every_lua(

@@ -56,7 +56,7 @@ class _State:
         self.running.append(job)
         self.waiting.remove(job)
 
-    def choose(self, usable, wanted, now):
+    def choose(self, usable, wanted, now, at=None):
         """The run of neighbours that holds the job with the fewest free cores, else the largest."""
         found, usable = [], set(usable)
         while len(found) < wanted:
@@ -68,7 +68,9 @@ class _State:
                     runs.append(run)
                     run = []
             left = wanted - len(found)
-            total = [sum(self.free(node, now, now) for node in run) for run in runs]
+            total = [
+                sum(self.free(node, now if at is None else at, now) for node in run) for run in runs
+            ]
             enough = [place for place, run in enumerate(runs) if len(run) >= left]
             if enough:
                 best = min(enough, key=lambda place: total[place])
@@ -101,32 +103,66 @@ def _main_pass(state, now):
 def _backfill_pass(state, now, depth, resolution, window):
     plan = []
     for job in list(state.waiting)[:depth]:
-        one = state.jobs[job]
-        times = {now} | {end for _, end, _ in plan if end > now}
-        for other in state.running:
-            times.add(max(state.started[other][0] + state.jobs[other]["limit"], now + 1))
-        for instant in sorted(times):
-            if instant > now + window:
-                break
-            usable = [
-                node
-                for node in state.partitions[one["partition"]]
-                if state.free(node, instant, now) >= one["cores"]
-                and not any(
-                    node in nodes and instant < end and instant + one["limit"] > begin
-                    for begin, end, nodes in plan
+        one, tried = state.jobs[job], now
+        while tried <= now + window:
+            start, nodes, later = _test(state, job, plan, tried, now)
+            if start <= later and start < math.inf:
+                clear = tried == start or not any(
+                    set(nodes) & kept and start < end and start + one["limit"] > begin
+                    for begin, end, kept in plan
                 )
-            ]
-            if len(usable) < one["nodes"]:
-                continue
-            nodes = state.choose(usable, one["nodes"], now)
-            if instant == now:
-                state.begin(job, now, nodes)
-            else:
-                begin, end = instant, instant + one["limit"]
-                if resolution:
-                    begin = max(now, math.floor(begin / resolution) * resolution)
-                    end = math.floor(end / resolution) * resolution
-                if end > begin:
-                    plan.append((begin, end, set(nodes)))
-            break
+                if clear:
+                    break
+                later = start
+            tried = later
+        if tried > now + window or start > now + window:
+            continue
+        if start == now:
+            state.begin(job, now, nodes)
+            continue
+        begin, end = start, start + one["limit"]
+        if resolution:
+            begin = max(now, math.floor(begin / resolution) * resolution)
+            end = max(math.floor(end / resolution) * resolution, begin + resolution)
+        plan.append((begin, end, set(nodes)))
+
+
+def _test(state, job, plan, tried, now):
+    """When a job starts on nodes kept for nobody, and when the next of the others is left."""
+    one, usable, later = state.jobs[job], [], math.inf
+    limit = one["limit"]
+    for node in state.partitions[one["partition"]]:
+        left = -math.inf
+        for begin, end, _ in sorted((row for row in plan if node in row[2]), key=lambda x: x[0]):
+            first = left == -math.inf
+            if end > tried and begin <= (tried + limit if first else left):
+                left = max(left, end)
+        if left > -math.inf:
+            later = min(later, left)
+        else:
+            usable.append(node)
+    free = _with_room(state, usable, one, now, now)
+    if len(free) >= one["nodes"]:
+        return max(now, tried), state.choose(free, one["nodes"], now), later
+    ends = sorted(
+        state.started[other][0] + state.jobs[other]["limit"]
+        for other in state.running
+        if set(state.started[other][1]) & set(usable)
+    )
+    if ends:
+        first, width = (math.floor(ends[0] / 30) + 1) * 30, 30
+        while True:
+            taken = [end for end in ends if end <= first + width]
+            if taken:
+                at = max(taken[-1], now + 1)
+                free = _with_room(state, usable, one, at, now)
+                if len(free) >= one["nodes"]:
+                    return max(at, tried), state.choose(free, one["nodes"], now, at), later
+            if len(taken) == len(ends):
+                break
+            width *= 2
+    return math.inf, [], later
+
+
+def _with_room(state, nodes, one, at, now):
+    return [node for node in nodes if state.free(node, at, now) >= one["cores"]]

@@ -96,7 +96,41 @@ def test_jobs_that_ran_out_of_time_raise_the_time_limit(runs: pd.DataFrame) -> N
     late.loc[::3, ["status", "duration_s"]] = ["timeout", 900.0]
     (found,) = recommend(late, resource="time").tasks
     assert found.why.startswith("ask for more")
-    assert found.request > 0.25
+    # nobody knows how long they would have taken
+    assert found.request == 0.5
+    assert math.isnan(found.saving)
+
+
+def test_jobs_that_run_until_their_limit_whatever_it_is_keep_it(runs: pd.DataFrame) -> None:
+    late = runs.assign(time_limit_s=900.0, status="timeout", duration_s=900.0)
+    (found,) = recommend(late, resource="time").tasks
+    assert found.keep
+    assert found.why.startswith("keep: 60 of 60 runs (100 %) were killed at the request, and what")
+    assert found.why.endswith("A run with 0.5 h would tell")
+
+
+def test_a_limit_of_a_year_is_none_and_nothing_is_saved_by_a_shorter_one(
+    runs: pd.DataFrame,
+) -> None:
+    found = recommend(runs.assign(time_limit_s=365 * 86_400.0), resource="time")
+    (one,) = found.tasks
+    assert math.isnan(one.now)
+    assert not one.saved_per_month > 0
+    assert found.remark.startswith("60 jobs have a time limit of 365 d or more, which stands for")
+    assert not recommend(runs.assign(time_limit_s=86_400.0), resource="time").remark
+
+
+def test_one_kill_of_few_back_tested_runs_keeps_the_request(runs: pd.DataFrame) -> None:
+    few = runs.head(11).assign(gpu_util_mean_pct=10.0, request_gpus=1.0)
+    few.loc[9, "gpu_util_mean_pct"] = 60.0
+    (found,) = recommend(few, resource="gpu").tasks
+    assert found.why == "keep: 16.7% of the back-tested runs would have been killed"
+
+
+def test_whoever_asks_for_no_gpu_is_told_none(runs: pd.DataFrame) -> None:
+    (found,) = recommend(runs.assign(gpu_util_mean_pct=150.0), resource="gpu").tasks
+    assert found.keep
+    assert found.why.startswith("keep: it asks for no GPU")
 
 
 def test_a_request_that_peaks_exceed_without_harm_stays_and_it_is_said(runs: pd.DataFrame) -> None:

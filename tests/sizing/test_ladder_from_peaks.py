@@ -119,3 +119,21 @@ def test_runs_that_come_in_groups_do_not_lose_their_room_at_the_first_hundred() 
     assert np.mean(later > ladder_of(seen, 0.01, 8.0, ANY)[0]) == 0.0
     many = np.tile(seen, 4)
     assert ladder_of(many, 0.01, 8.0, ANY)[0] < ladder_of(seen, 0.01, 8.0, ANY)[0]
+
+
+def test_runs_of_many_samples_need_no_room_and_those_of_one_execution_do() -> None:
+    peaks = np.random.default_rng(6).normal(10.0, 0.05, 120)
+    samples, one = np.arange(120.0), np.zeros(120)
+    assert ladder_of(peaks, 0.01, 16.0, ANY, None, samples)[0] < 1.02 * peaks.max()
+    assert ladder_of(peaks, 0.01, 16.0, ANY, None, one)[0] == pytest.approx(1.15 * peaks.max())
+    many = np.tile(peaks, 4)
+    assert ladder_of(many, 0.01, 16.0, ANY, None, np.zeros(480))[0] > 1.1 * peaks.max()
+
+
+def test_executions_that_differ_keep_their_room_however_many_runs_they_have() -> None:
+    levels = np.repeat([1.0, 1.1, 1.3, 1.2, 1.15, 1.05], 100)
+    peaks = levels * np.random.default_rng(7).normal(1.0, 0.005, 600)
+    executions = np.repeat(np.arange(6.0), 100)
+    assert ladder_of(peaks, 0.01, 8.0, ANY, None, executions)[0] > 1.14 * peaks.max()
+    mixed = np.random.default_rng(8).permutation(peaks)
+    assert ladder_of(mixed, 0.01, 8.0, ANY, None, executions)[0] < 1.02 * peaks.max()

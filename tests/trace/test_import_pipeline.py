@@ -169,3 +169,14 @@ def test_the_engine_keeps_quiet_on_stdout_and_still_reports_how_far_it_is(tmp_pa
     )
     assert dict(settings) == {"enable_progress_bar": "true", "enable_progress_bar_print": "false"}
     engine.close()
+
+
+def test_runs_of_no_length_and_usage_of_no_job_are_counted(workspace, tmp_path):
+    folder = tmp_path / "both"
+    folder.mkdir()
+    (folder / "jobs.csv").write_text("job_id,user,submit_s,duration_s\na,ann,0,60\nb,bob,5,0\n")
+    rows = [f"{series},{time},1\n" for series in ("a", "z") for time in (0, 10, 20)]
+    (folder / "usage.csv").write_text("series_id,time_s,cpu_cores\n" + "".join(rows))
+    notes = " ".join(import_trace("csv", folder, workspace).notes)
+    assert "1 job ran for 0 s" in notes
+    assert "3 usage rows of 1 series belong to no job" in notes

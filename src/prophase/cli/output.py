@@ -122,6 +122,14 @@ def write_table(table: pd.DataFrame, target: Path, what: str) -> None:
     say(f"Wrote {counted(len(table), what)} to {target}.")
 
 
+def write_rows(result: Result, target: Path | None) -> None:
+    """Write the rows of a result, if a file is named."""
+    if target is not None:
+        import pandas as pd
+
+        write_table(pd.DataFrame(list(result.rows)), target, "row")
+
+
 def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     """Write tables as CSV into a folder, and beside them where they come from."""
     files = [folder / f"{name}.csv" for name in tables]

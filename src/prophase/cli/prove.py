@@ -155,7 +155,9 @@ def command(
             show=show,
         )
     data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
-    result = proof_result(proof, data=data, command=typed_command(), advice_file=str(advice))
+    result = proof_result(
+        proof, data=data, command=typed_command(), advice_file=str(advice), source=trace.source
+    )
     show_result(result, format)
     if report is not None:
         write_report(result, report)

@@ -39,6 +39,13 @@ PageOption = Annotated[
     typer.Option(help="Write everything as one self-contained .html page."),
     Formerly("--html"),
 ]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the rows to this .csv, .parquet or .json file, and where they come from "
+        "beside it."
+    ),
+]
 FiguresOption = Annotated[
     Path | None,
     typer.Option(help="Write the figures, as PNG and SVG, into this folder."),

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, progress_bar, show_result
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    check_table,
+    progress_bar,
+    show_result,
+    write_rows,
+)
 from prophase.cli.replay_options import SCALING, ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import (
     GoalOption,
     LoadOption,
+    OutOption,
     PricesOption,
     SeedsOption,
     SizingOption,
@@ -97,6 +105,7 @@ def command(
         Formerly("--block-h"),
     ] = "auto",
     workers: WorkersOption = "0",
+    out: OutOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Compare changes with a baseline, each on its own, on the same jobs.
@@ -107,7 +116,7 @@ def command(
 
     Examples:
 
-    `prophase whatif ws --cluster 20x8 --add 4x8 --load 1.3 --policy shortest`
+    `prophase whatif ws --cluster 20x8 --add 4x8 --load 1.3 --policy shortest --out changes.csv`
 
     `prophase whatif ws --add 16xA10 --requests requests.csv --combine --leave-out-unfit`
 
@@ -127,6 +136,7 @@ def command(
     from prophase.sim.whatif.smallest_cluster import parse_wait_target
     from prophase.workers import parse_workers
 
+    check_table("--out", out)
     question = _question(changes)
     sizings = [item.strip() for item in changes.sizing.split(",")] if changes.sizing else []
     goal = promise.goal
@@ -187,6 +197,7 @@ def command(
                 data_hash=trace.data_hash,
             )
     show_result(result, format)
+    write_rows(result, out)
     if result.tone == "bad":
         raise typer.Exit(1)
 

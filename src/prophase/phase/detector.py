@@ -64,8 +64,8 @@ class PhaseDetector(FittedPhases):
     #: columns to use; all that vary if not given
     metrics: Sequence[str] | None = None
     #: bring samples to this step; see `series_of`. ``"auto"``: a common one if theirs vary, and a
-    #: longer one if phases of single samples would only flicker
-    step_s: float | Literal["auto"] | None = None
+    #: longer one if phases of single samples would only flicker. None: samples as they are
+    step_s: float | Literal["auto"] | None = "auto"
     #: no phase is told for less than this; without a step, half of it is the step
     min_stay_s: float | None = None
     #: a pause longer than this starts a new history; five usual steps if not given

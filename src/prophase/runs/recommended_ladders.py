@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from prophase.errors import FormatError, MissingFileError, ParameterError, storage_error
 
@@ -117,8 +118,8 @@ def _from_model(path: Path) -> Ladders:
     file = path / REQUESTS if path.is_dir() else path
     if not file.exists():
         raise MissingFileError(
-            f"{path}: holds no recommendations. Make them with: prophase learn {path}; or "
-            + _HOW.format("requests.json")
+            f"{path}: holds no recommendations. Make them with: prophase learn "
+            f"{quote(str(path))}; or " + _HOW.format("requests.json")
         )
     memory = Recommender.load(file).recommendations("memory")
     changed = [one for one in memory.tasks if not one.keep] if memory is not None else []

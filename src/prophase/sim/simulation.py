@@ -246,7 +246,7 @@ def simulate(
         notes.append("GPU types that jobs ask for are ignored: the cluster names none")
     if nothing := int((workload.asks[:, [ASK_CPU, ASK_MEMORY, ASK_GPUS]] == 0).all(axis=1).sum()):
         notes.append(f"{nothing:,} jobs state no request: they hold nothing and never wait")
-    notes += _unlimited(workload, cluster)
+    notes += [*workload.unstated(), *_unlimited(workload, cluster)]
     if _PARENTS in workload.jobs and "depends" not in given and workload.jobs[_PARENTS].any():
         notes.append(f"jobs name their parents ({_PARENTS}), but do not wait for them: --depends")
     if widened:

@@ -3,7 +3,9 @@
 What is modelled: multifactor priority (fair tree or classic fair share, half-life, age, size),
 the main scheduler (strictly in order at every event), the backfill scheduler (every
 ``bf_interval``, a reservation of whole nodes for every job it looks at, planned with time
-limits), and the choice of nodes on a tree of switches. Defaults are Slurm's own.
+limits), and the choice of nodes on a tree of switches. Defaults are Slurm's own. Ends of running
+jobs are looked at in windows that double, as slurmctld does up to 25.05; later releases take the
+last end on the nodes that the job would get.
 """
 
 from __future__ import annotations

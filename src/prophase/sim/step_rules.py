@@ -110,7 +110,8 @@ def simulate_step_rules(
     told = step.told() if isinstance(step, PhaseByPhase) else ()
     if isinstance(state, MigState):
         told = (_geometry(state),)
-    return replace(schedule, queue=setting.queue, notes=(*schedule.notes, *told, said))
+    notes = (*schedule.notes, *workload.unstated())
+    return replace(schedule, queue=setting.queue, notes=(*notes, *told, said))
 
 
 def _geometry(state: MigState) -> str:

@@ -28,6 +28,7 @@ from prophase.sim.signatures import (
 #: a fraction of a GPU is kept to the thousandth, CPU to the thousandth core, memory to the MiB
 _MILLI, _MIB_PER_GIB = 1000, 1024
 _NAMED = 5
+_REQUESTS = ("request_gpus", "request_cpu_cores", "request_memory_gib")
 #: GPUs, cores, GiB or instances that nobody has
 _MOST = 1_000_000_000
 
@@ -76,7 +77,14 @@ class Workload(ShortForm):
         """Say how many jobs there are, over how long, and how many were left out."""
         span = units.duration(float(np.ptp(self.submit_s))) if len(self) else "no time"
         out = [f"left out, {why}: {count:,}" for why, count in self.left_out.items()]
-        return [f"Workload of {len(self):,} jobs submitted over {span}", *out]
+        return [f"Workload of {len(self):,} jobs submitted over {span}", *out, *self.unstated()]
+
+    def unstated(self) -> list[str]:
+        """Say of how many jobs which request is not known: it counts as 0."""
+        names = [name for name in _REQUESTS if name in self.jobs]
+        counts = {name: int(self.jobs[name].isna().sum()) for name in names}
+        told = [f"{name} of {count:,} jobs" for name, count in counts.items() if count]
+        return [f"requests that are not stated count as 0: {', '.join(told)}"] if told else []
 
     def to_dict(self) -> dict[str, Any]:
         """Return the jobs as JSON holds them."""

@@ -46,6 +46,7 @@ class RecommendationBacktest:
         ladder: Sequence[float],
         *,
         capped: bool = False,
+        origins: Floats | None = None,
     ) -> None:
         """Back-test the ladders of the past; ``ladder`` is the one that is given now.
 
@@ -60,7 +61,8 @@ class RecommendationBacktest:
         asked = reserved = 0.0
         while known < len(peaks):
             upto = min(len(peaks), max(known + 1, int(known * _GROWTH)))
-            rungs = ladder_of(peaks[:known], self.risk, now, self.what, when_s[:known])
+            of = None if origins is None else origins[:known]
+            rungs = ladder_of(peaks[:known], self.risk, now, self.what, when_s[:known], of)
             for place in range(known, upto):
                 request = requests[place]
                 stays = capped and request <= rungs[0]

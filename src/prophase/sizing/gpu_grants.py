@@ -1,7 +1,8 @@
 """Which part of a GPU the nodes can give: whole ones, shares, or MIG profiles.
 
 What a node shares stands among its features: a MIG profile as its maker writes it (``1g.5gb``),
-``mps`` (any percentage), or ``time-slice-4`` and ``mps-4`` (so many jobs to a GPU).
+``mps`` (any percentage), or ``time-slice-4``, ``mps-4`` and ``shard-4`` (so many jobs to a GPU).
+Slurm calls a profile as its site does (``gres=a100_1g.5gb``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from prophase.json_types import JsonMapping
 from prophase.plural import counted
 from prophase.units.mig import mig_memory, mig_profiles_in
 
-_SHARED = re.compile(r"\b(time-?slice|mps)(?:[-_=:]?([0-9]+))?\b")
+_SHARED = re.compile(r"\b(time-?slice|mps|shard)(?:[-_=:]?([0-9]+))?\b")
+#: what a site of Slurm calls a MIG profile
+_GRES = re.compile(r"\bgres=([\w.-]*?([1-7]g\.[0-9]+gb)[\w.-]*)")
 #: parts of a GPU that MPS gives where nobody says how many
 _PERCENT = 0.05
 #: most jobs of one kind that are put on a GPU where nobody says how many
@@ -57,15 +60,17 @@ def gpu_grants(nodes: pd.DataFrame) -> list[GpuGrant]:
     if "features" not in nodes:
         return [WHOLE]
     told = " ".join(nodes["features"].dropna().astype(str)).lower()
+    called = {profile: name for name, profile in _GRES.findall(told)}
     found = {
         GpuGrant(
             share,
-            f"MIG profile {name} (Kubernetes nvidia.com/mig-{name}, Slurm --gres=gpu:{name}:1)",
+            f"MIG profile {name} (Kubernetes nvidia.com/mig-{name}, Slurm --gres="
+            f"gpu:{called.get(name, name)}:1)",
             mig_memory(name),
-            f"gpu:{name}:1",
+            f"gpu:{called.get(name, name)}:1",
             f"nvidia.com/mig-{name}",
         )
-        for name, share in mig_profiles_in(told)
+        for name, share in mig_profiles_in(told.replace("_", " "))
     }
     for kind, parts in _SHARED.findall(told):
         found |= set(_shares(kind, int(parts) if parts else 0))
@@ -87,6 +92,14 @@ def _shares(kind: str, parts: int) -> list[GpuGrant]:
         ]
     if parts < 2:
         return []
+    if kind == "shard":
+        return [
+            GpuGrant(
+                n / parts, f"{counted(n, 'shard')} of {parts} of a GPU (Slurm --gres=shard:{n})",
+                slurm=f"shard:{n}",
+            )
+            for n in range(1, parts)
+        ]  # fmt: skip
     words = f"a time slice, 1 of {parts} jobs on a GPU (Kubernetes nvidia.com/gpu.shared)"
     return [GpuGrant(1.0 / parts, words, kubernetes="nvidia.com/gpu.shared")]
 

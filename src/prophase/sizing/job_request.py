@@ -140,6 +140,9 @@ def kind_request(what: Resource, evidence: KindEvidence, task: str) -> KindReque
     usual = past.now * scale
     lowest, highest = (usual / _ANOTHER_KIND, usual * _ANOTHER_KIND) if usual > 0 else (0.0, 1e300)
     ladder = tuple(rung * scale for rung in past.ladder)
+    if past.asks_for_more and not what.held:
+        # a longer time limit for some shortens nobody's
+        highest = min(highest, ladder[0])
     return KindRequest(lowest, highest, ladder, past.asks_for_more, past.why, own)
 
 
@@ -190,7 +193,7 @@ def requested(
     why = past.why if own is None else _why_own(evidence, task, own)
     raises = own is None and past.asks_for_more
     if not (raises and (asked is None or asked < ladder[0])) and asked is not None:
-        if ladder[0] >= asked:
+        if ladder[0] >= asked or (raises and not what.held):
             return stays(
                 f"what it may need ({_said(what.name, ladder[0])}) is not below its request"
             )

@@ -143,6 +143,8 @@ class ResourceRecommendations(ShortForm):
     data_hash: str = ""
     #: by which columns jobs are grouped
     rule: IdentityRule = NO_RULE
+    #: what a reader of the requests should know
+    remark: str = ""
 
     def of(self, task: str) -> Recommendation | None:
         """Return the recommendation for one task, by its name or the end of it."""
@@ -273,15 +275,16 @@ def recommend_runs(
         wider = levels.beside(key)
         tasks.append(recommended(task, held, risk, gate, runs.resource, wider))
         show(100 * (place + 1) / len(by_task))
-    tasks.sort(key=lambda one: -_order(one))
+    tasks.sort(key=lambda one: (one.keep, -_order(one)))
     months = months_in(3600 * span_h)
     tasks = [
         one if one.keep else replace(one, saved_per_month=one.saved_per_month / months)
         for one in tasks
     ]
     return ResourceRecommendations(
-        tasks, risk, runs.resource.unit, resource, runs.left_out, span_h, data_hash, runs.rule
-    )
+        tasks, risk, runs.resource.unit, resource, runs.left_out, span_h, data_hash, runs.rule,
+        runs.remark,
+    )  # fmt: skip
 
 
 def _order(one: Recommendation) -> float:
@@ -310,10 +313,14 @@ def recommended(
     peaks, requests, hours = runs.peaks, runs.requests, runs.hours(what)
     known = requests[np.isfinite(requests)]
     now = float(np.median(known)) if len(known) else math.nan
-    ladder = ladder_of(peaks, risk, now, what, runs.when_s)
+    ladder = ladder_of(peaks, risk, now, what, runs.when_s, runs.origins)
     needs_prior = OWN_RUNS <= len(runs) < gate.fewest_runs and wider is not None
     beside = wider if needs_prior and len(runs) + len(wider or ()) >= gate.fewest_runs else None
     past = _Past(runs, peaks, now, what, earlier - len(runs), beside)
+    raises = past.raises(ladder, risk)
+    if raises and not what.held:
+        # of runs that were ended nobody knows how long they would have taken: one step at a time
+        ladder = _scaled(ladder, _LONGER * now)
     trial = RecommendationBacktest(gate.fewest_runs, risk, what)
     if beside is not None:
         ladder = _higher(ladder, ladder_of(beside.peaks, risk, now, what, beside.when_s))
@@ -327,8 +334,13 @@ def recommended(
             trial.saving = 1.0 - ladder[0] * float(hours[asking].sum()) / held
     elif len(runs) >= gate.fewest_runs:
         # jobs of one kind may have limits of minutes and of days: a short one stays
-        capped = not what.held and not past.raises(ladder, risk)
-        trial.run(peaks, hours, requests, runs.when_s, now, ladder, capped=capped)
+        capped = not what.held and not raises
+        trial.run(
+            peaks, hours, requests, runs.when_s, now, ladder, capped=capped, origins=runs.origins
+        )
+        if raises and not what.held:
+            # a longer limit reserves nothing
+            trial.saving = math.nan
     reserved = float(np.nansum(requests * hours))
     keep, why = _gated(trial, past, ladder, gate)
     found = Recommendation(
@@ -338,6 +350,12 @@ def recommended(
         outlook_of(peaks), tuple(peaks.tolist()), runs.tenant, runs.kind, runs.code,
     )  # fmt: skip
     return _given(found, gate.gpu_parts) if what.name == "gpu" and gate.gpu_parts else found
+
+
+def _scaled(ladder: Sequence[float], most: float) -> tuple[float, ...]:
+    """Return a ladder whose first rung is not above an amount; the others keep their distance."""
+    part = min(1.0, most / ladder[0])
+    return tuple(part * rung for rung in ladder)
 
 
 def _higher(own: Sequence[float], others: Sequence[float]) -> tuple[float, ...]:
@@ -405,6 +423,8 @@ def _gated(
     if runs < gate.fewest_runs and past.wider is None:
         version = " of this version of its code" if past.earlier else ""
         return True, f"keep: too few runs{version} ({runs}, {gate.fewest_runs} are needed)"
+    if not now > 0 and past.what.name == "gpu":
+        return True, "keep: it asks for no GPU, and what it was seen to use may be a neighbour's"
     if not now > 0:
         if not past.what.held and (unsure := _unsure_limit(trial, _most_killed(trial))):
             return True, f"keep: no time limit today, and {unsure}"
@@ -435,6 +455,11 @@ def _after_kills(past: _Past, ladder: Sequence[float], rising: str) -> tuple[boo
     """Ask for more if that costs less than the kills; one loses its request and needs another."""
     share, killed = units.percent(past.killed), int(past.runs.cut_off.sum())
     said = f"{killed:,} of {counted(len(past.peaks), 'run')} ({share}) were killed at the request"
+    if not past.what.held and past.killed > _MOSTLY_ENDED:
+        return True, (
+            f"keep: {said}, and what runs until its limit may do so with any. A run with "
+            f"{ladder[0]:.3g} {past.unit} would tell"
+        )
     # a longer time limit holds nothing
     if not past.what.held or COST_OF_A_KILL * past.killed >= ladder[0] / past.now - 1:
         return False, f"{ASK_FOR_MORE}: {said}{rising}"
@@ -458,9 +483,12 @@ def _refused(
             "tell"
         )
     least, highest = _ends(trial)
+    if trial.kills == 1:
+        # one kill is no day that repeats itself: of few runs it says enough, of many nothing
+        least = _alone(trial)[0]
     most = max(CLOSE * trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
     surely = max(trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
-    if trial.kills > 1 and (trial.oom.value > most or least > surely):
+    if least > surely or (trial.kills > 1 and trial.oom.value > most):
         return f"{trial.oom.value:.1%} of the back-tested runs would have been killed"
     if math.isnan(saving):
         return f"too few runs to back-test it ({runs})"
@@ -520,6 +548,9 @@ def _alone(trial: RecommendationBacktest) -> tuple[float, float]:
 CLOSE = 3.0
 #: kills at shorter time limits are shown to be rare up to this many times the risk
 _RARE = 15.0
+#: how many times today's limit is asked for at most where too many runs are ended at it, and the
+#: share of ended runs from which on nothing says that a longer one ends fewer
+_LONGER, _MOSTLY_ENDED = 2.0, 2 / 3
 #: share of the runs that a shorter time limit must reach
 _REACHED = 0.1
 #: what a kill costs, in requests: the one that is lost and, at least, another

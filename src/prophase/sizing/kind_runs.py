@@ -22,7 +22,7 @@ _MORE_THAN_THE_LIMIT = 2.0**0.5
 KEPT = RUNS
 _ROWS = (
     "measured", "runtime_h", "requests", "when_s", "end_s", "instances", "was_cut_off", "input_gib",
-    "code",
+    "code", "origin",
 )  # fmt: skip
 
 
@@ -34,6 +34,13 @@ class KindRuns:
     tenant: str = ""
     kind: str = ""
 
+    def __post_init__(self) -> None:
+        # earlier model files lack the rows that were added since
+        lacks = len(_ROWS) - len(self.values)
+        if lacks:
+            unknown = np.full((lacks, self.values.shape[1]), np.nan)
+            object.__setattr__(self, "values", np.concatenate([self.values, unknown]))
+
     @staticmethod
     def of(runs: Sequence[TaskRun]) -> KindRuns:
         """Return runs of one kind, in the order they ended."""
@@ -41,7 +48,7 @@ class KindRuns:
             (
                 run.peak, run.runtime_h, run.request, run.submit_s, run.end_s, run.instances,
                 float(run.cut_off), float(run.features.get("input_gib", np.nan)),
-                code_number(run.features),
+                code_number(run.features), run.origin,
             )
             for run in sorted(runs, key=lambda run: run.end_s)
         ]  # fmt: skip
@@ -105,6 +112,11 @@ class KindRuns:
     def inputs_gib(self) -> Floats:
         """Sizes of inputs; NaN where they are not known."""
         return self._row("input_gib")
+
+    @property
+    def origins(self) -> Floats:
+        """The sample or execution of each run, as a number; NaN where it is not known."""
+        return self._row("origin")
 
     @property
     def ends_s(self) -> Floats:

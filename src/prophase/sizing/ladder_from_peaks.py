@@ -28,9 +28,11 @@ RUNS = 2000
 #: how far a rise of the highest peak, from the earlier half of the runs to the later, is drawn on:
 #: as this power. Of 3 to 8 on chipseq, eager and mag, also without any one of them
 _DRAWN_ON = 5.0
-#: of fewer runs than so many kills are to be expected of, the highest peak gets this room. Whoever
-#: takes this risk or less is told by the rule of three: 95 % sure that no more exceed the highest
-_EXPECTED_KILLS, _SAFE_KILLS, _SAFE_RISK, _MARGIN = 1.0, 3.0, 0.01, 1.15
+#: of fewer independent runs than one kill is to be expected of, the highest peak gets this room
+_EXPECTED_KILLS, _MARGIN = 1.0, 1.15
+#: up to this risk, runs of which nobody knows whether they are alike count as one in so many (the
+#: rule of three: 95 % sure that no more exceed the highest). So many samples or executions show it
+_SAFE_RISK, _ALIKE, _FEWEST_ORIGINS = 0.01, 3.0, 5
 #: runs whose spread says something, and how many times the highest peak it may reach at most
 _FEWEST, _FURTHEST = 3, 8.0
 #: room that is added while the first request stays below this share of today's
@@ -94,8 +96,51 @@ def beyond_seen(peaks: Floats, risk: float, days: int | None = None) -> float:
     return float(peaks.max()) * math.exp(min(reach, math.log(_FURTHEST)))
 
 
+def independent_runs(peaks: Floats, origins: Floats | None = None) -> float:
+    """Return how many independent runs say as much as these.
+
+    Runs of one sample or execution may be alike. How much they are is seen in how far the mean
+    logarithms of samples lie apart, against the spread within them (intraclass correlation).
+
+    Parameters
+    ----------
+    origins : array, optional
+        The sample or execution of each run, as a number; NaN where it is not known.
+
+    Examples
+    --------
+    >>> peaks, of = np.repeat([1.0, 1.1, 1.3, 1.2, 1.15, 1.05], 20), np.repeat(np.arange(6.0), 20)
+    >>> each, mixed = 1.0 * np.arange(120), np.tile(peaks[::20], 20)
+    >>> independent_runs(peaks), independent_runs(peaks, each)
+    (40.0, 120.0)
+    >>> round(independent_runs(peaks, of)), round(independent_runs(mixed, of))
+    (6, 120)
+    """
+    runs, unknown = len(peaks), len(peaks) / _ALIKE
+    if origins is None or not np.isfinite(origins).all():
+        return unknown
+    _, place, counts = np.unique(origins, return_inverse=True, return_counts=True)
+    groups = len(counts)
+    if groups in (1, runs):
+        return float(groups)
+    logs = np.log(peaks)
+    means = np.bincount(place, logs) / counts
+    between = float(counts @ (means - logs.mean()) ** 2) / (groups - 1)
+    within = float(((logs - means[place]) ** 2).sum()) / (runs - groups)
+    squares = float(counts @ counts) / runs
+    spread = between + ((runs - squares) / (groups - 1) - 1) * within
+    alike = max(0.0, (between - within) / spread) if spread > 0 else 0.0
+    found = runs / (1 + (squares - 1) * alike)
+    return found if groups >= _FEWEST_ORIGINS else min(found, unknown)
+
+
 def ladder_of(
-    peaks: Floats, risk: float, now: float, what: Resource, when_s: Floats | None = None
+    peaks: Floats,
+    risk: float,
+    now: float,
+    what: Resource,
+    when_s: Floats | None = None,
+    origins: Floats | None = None,
 ) -> tuple[float, ...]:
     """Return the rungs: one exceeded with the risk, a rarer one, and the request.
 
@@ -112,6 +157,8 @@ def ladder_of(
     when_s : array, optional
         When each run was submitted; only time limits ask. Long runs come together, and one that
         is ended by its time limit has worked for nothing: the runs of one day count as one.
+    origins : array, optional
+        The sample or execution of each run, as :func:`independent_runs` has them.
     """
     least = what.least
     outlook, growth = outlook_of(peaks), rise_to_come(peaks)
@@ -120,8 +167,13 @@ def ladder_of(
     days = None
     if not what.held and when_s is not None:
         days = len(np.unique(np.floor(when_s[-RUNS:] / DAY_S)))
-    expected = _SAFE_KILLS if risk <= _SAFE_RISK else _EXPECTED_KILLS
-    if what.kills and (len(peaks) if days is None else days) * risk < expected:
+    if days is not None:
+        # days are counted, whatever ran in them
+        count = days / _ALIKE if risk <= _SAFE_RISK else days
+    else:
+        of = None if origins is None else origins[-RUNS:]
+        count = independent_runs(recent, of) if risk <= _SAFE_RISK else len(peaks)
+    if what.kills and count * risk < _EXPECTED_KILLS:
         first = max(first, _MARGIN * float(recent.max()), beyond_seen(recent, risk, days))
     first *= what.room
     if now > 0:

@@ -154,6 +154,7 @@ def _notes(found: ResourceRecommendations, where: str, source: str) -> list[str]
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
     said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
+    said += [found.remark] if found.remark else []
     if found.resource == "time":
         said.append(
             "A shorter time limit frees nothing by itself: backfilling can start a job earlier if "

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.plural import counted
+from prophase.units import amount
 from prophase.units.gpu_memory import gpu_memory_of, usual_gpu_memory
 
 
@@ -75,7 +77,8 @@ class Resource:
     def requested(self, jobs: pd.DataFrame) -> Any:
         """Return what the requests of all jobs hold; NaN where none was made."""
         values = self.allocatable(_numbers(jobs, self.request_column) * self.request_factor)
-        return np.where(values > 0, values, np.nan)
+        most = math.inf if self.held else placeholder_from_h(self.used(jobs))
+        return np.where((values > 0) & (values < most), values, np.nan)
 
     def used(self, jobs: pd.DataFrame) -> Any:
         """Return the highest use of all jobs; NaN where it was not measured."""
@@ -88,6 +91,39 @@ class Resource:
             # a part of a GPU has a part of its memory too
             values = np.where(values > 0, np.fmax(values, gpus_by_memory(jobs)), values)
         return values
+
+
+#: a time limit of a year is none. One of a month is none where no run of so many comes near it
+_YEAR_H, _MONTH_H, _RUNS, _FAR = 365 * 24.0, 30 * 24.0, 100, 10.0
+
+
+def placeholder_from_h(runs_h: Any) -> float:
+    """Return the hours from which on a time limit stands for "no limit".
+
+    Schedulers and traces write an unlimited run time as a year or as a huge number.
+
+    Examples
+    --------
+    >>> placeholder_from_h(np.full(200, 12.0)), placeholder_from_h(np.array([12.0]))
+    (720.0, 8760.0)
+    """
+    ended = runs_h[np.isfinite(runs_h)] if len(runs_h) >= _RUNS else ()
+    return min(_YEAR_H, max(_MONTH_H, _FAR * float(np.max(ended)))) if len(ended) else _YEAR_H
+
+
+def placeholder_remark(jobs: pd.DataFrame, among: Any) -> str:
+    """Say how many of some jobs have a time limit that stands for none; nothing if none has."""
+    time = RESOURCES["time"]
+    longest_h = time.used(jobs)
+    limits_h = _numbers(jobs, time.request_column) * time.request_factor
+    none_h = limits_h[among & (limits_h >= placeholder_from_h(longest_h))]
+    if not len(none_h):
+        return ""
+    least = amount(3600 * none_h.min(), "s")
+    return (
+        f"{counted(len(none_h), 'job has', 'jobs have')} a time limit of {least} or more, which "
+        "stands for none: nothing counts as saved by a shorter one."
+    )
 
 
 #: head room above the highest GPU memory: what a framework reserves differs from run to run
@@ -146,7 +182,7 @@ RESOURCES = {
         Resource(
             "time", "h", "time_limit_s", "duration_s",
             request_factor=1 / 3600, use_factor=1 / 3600, least=1 / 60,
-            held=False, room=1.5,
+            held=False, room=1.25,
         ),
     )
 }  # fmt: skip

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from prophase import units
 from prophase.json_types import JsonMapping
 from prophase.sizing.resources import RESOURCES
-from prophase.study.study_answers import NOT_ANSWERED, from_to, mean_wait, second_tries, with_range
+from prophase.study.study_answers import (
+    NOT_ANSWERED,
+    first_to_try,
+    from_to,
+    mean_wait,
+    second_tries,
+    with_range,
+)
 from prophase.study.study_report import NO_RUN_TIMES
 from prophase.trace.workspace import Workspace
+from prophase.trace.workspace_paths import PREDICTIONS
 
 if TYPE_CHECKING:
     from prophase.study.pipeline import StudyResult
@@ -67,17 +76,24 @@ def _to_do(found: StudyResult) -> list[str]:
         return [
             f"Do: keep the {resource} that jobs ask for. Changing {what} fails: {_failed(verdict)}."
         ]
-    if outcome == "undecided":
-        why = _failed(verdict)
-        lines = [f"Do: wait before you change the {resource} of {what}: {why}. It would be:"]
-    else:
+    changes = _changes(found)
+    named = first_to_try(found.results)
+    if outcome != "undecided":
         lines = [f"Do: change the {resource} that {what} ask for:"]
-    for one in _changes(found)[:_NAMED]:
+    elif named is None:
+        lines = [f"Do: wait before you change the {resource} of {what}: {_failed(verdict)}:"]
+    else:
+        changes.sort(key=lambda one: one["task"] != named)
+        lines = [
+            f"Do: change the {resource} of one kind of job, {_named(changes[0])}, and study again "
+            f"after a week. All {what} are not proven yet: {_failed(verdict)}. They would be:"
+        ]
+    for one in changes[:_NAMED]:
         now = "no request" if one["now"] is None else _amount(one["now"], unit)
         lines.append(f"  {_named(one)}: {now} -> {_amount(one['advice'], unit)}; {one['why']}")
     more = sized["advised"] - len(lines) + 1
     if more > 0:
-        lines.append(f"  and {more:,} more: prophase size {found.workspace}")
+        lines.append(f"  and {more:,} more: prophase size {quote(str(found.workspace))}")
     return lines
 
 
@@ -165,7 +181,12 @@ def _first_reason(cannot: Mapping[str, str]) -> str:
 
 
 def _next(found: StudyResult) -> list[str]:
+    here = quote(str(found.workspace))
     steps = [step.command for step in found.report.next_steps[:1] if _NO_DATE not in step.command]
     if not steps and "usage" in Workspace(found.workspace).tables:
-        steps = [f"prophase autoscale {found.workspace}"]
-    return [f"Next: {one}" for one in (*steps, f"prophase serve {found.workspace} --open")]
+        steps = [f"prophase autoscale {here}"]
+    look = f"prophase serve {here} --open"
+    if not (found.workspace / PREDICTIONS).is_file():
+        # what its pages answer from
+        look = f"prophase learn {here} && {look}"
+    return [f"Next: {one}" for one in (*steps, look)]

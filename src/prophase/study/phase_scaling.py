@@ -142,7 +142,9 @@ def learnt_phases(
     # a metric that most samples lack would take most series with it
     kept = [name for name in usage.columns if usage[name].notna().mean() > 0.95]
     try:
-        detector = PhaseDetector(labeller, n_phases=n_phases, random_state=random_state)
+        detector = PhaseDetector(
+            labeller, n_phases=n_phases, step_s=None, random_state=random_state
+        )
         return DetectedPhases(detector.fit(usage[kept]))
     except InputError:
         return None

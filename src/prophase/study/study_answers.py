@@ -61,14 +61,23 @@ def monday(results: Results) -> list[Answer]:
     if outcome == "fail":
         text = "The recommendation does not keep the limits on this history."
         return [Answer(question, "change nothing", text, "kept")]
-    named = next((one["task"] for one in (proof or {}).get("tasks", ())), "")
+    named = first_to_try(results)
     text = (
         f"Begin with the one that saves most ({named}), for a week, and study again: the history "
         "is too short to show that all limits hold."
         if named
-        else "Nothing could be proven on this history."
+        else "This history does not show that anything is saved."
     )
     return [Answer(question, "try one task" if named else "wait", text, "change")]
+
+
+def first_to_try(results: Results) -> str | None:
+    """Return where to begin when not all is proven: the task that saves most, if any is saved."""
+    proof = results.get("proof") or {}
+    saved = [total["saved"].get("low") for total in proof.get("totals", ())]
+    if not saved or (saved[0] or 0.0) <= 0:
+        return None
+    return next((one["task"] for one in proof.get("tasks", ())), None)
 
 
 def _why(reason: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from shlex import quote
 
 from prophase.json_types import JsonMapping
 from prophase.plural import counted
@@ -159,7 +160,7 @@ NO_RUN_TIMES = "The trace has no run times: every run counts as one hour."
 
 def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
     steps = []
-    place = str(work.folder)
+    here, place = quote(str(work.workspace)), quote(str(work.folder))
     sized = work.found.get("sizing", {})
     verdict = work.found.get("proof", {}).get("verdict", {})
     if sized.get("advised") and verdict.get("outcome") != "fail":
@@ -167,12 +168,12 @@ def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
         risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
         steps.append(
             NextStep("Export the recommendation for your system:",
-                 f"prophase size {work.workspace}{resource}{risk} --export "
+                 f"prophase size {here}{resource}{risk} --export "
                  f"{engine_of(work.trace.source)}")
         )  # fmt: skip
         steps.append(
             NextStep("Keep it in the ledger, to compare it later with what happens:",
-                 f"prophase ledger add {place}/{RECOMMENDATION_FILE} --workspace {work.workspace}")
+                 f"prophase ledger add {place}/{RECOMMENDATION_FILE} --workspace {here}")
         )  # fmt: skip
     if "next" in parts:
         steps.append(

@@ -294,6 +294,10 @@ def column_words(path: Path) -> list[str]:
     return words_of(first_line_of(path))
 
 
+#: bytes of a JSON file that tell whose it is
+_JSON_BEGINNING = 1 << 12
+
+
 def words_of(line: str) -> list[str]:
     """Split a line at the separator it has most of."""
     separator = max(",;|\t", key=line.count)
@@ -303,13 +307,16 @@ def words_of(line: str) -> list[str]:
 def first_line_of(path: Path) -> str:
     """Return the first line of a file, through its compression; nothing if unreadable.
 
-    The columns of a Parquet file stand for it, joined by commas.
+    The columns of a Parquet file stand for it, joined by commas; of JSON its beginning, the white
+    space folded.
     """
     try:
         if path.suffix == ".parquet" and files.is_parquet(path):
             return ",".join(files.parquet_columns(path))
         with files.open_bytes(path) as stream:
             line = stream.readline(1 << 16)
+            if line.lstrip().startswith(b"{"):
+                line = b" ".join((line + stream.read(_JSON_BEGINNING)).split())
     except (OSError, EOFError, zlib.error, lzma.LZMAError, FormatError):
         return ""
     return line.decode("utf-8-sig", errors="replace").strip()

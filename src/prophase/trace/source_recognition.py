@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from prophase.errors import ParameterError
 from prophase.trace.dump import first_line_of
@@ -69,7 +70,7 @@ def usable_mapping(path: Path, tables: Sequence[str]) -> str:
     raise ParameterError(
         f"{path}: no reader recognises these files, and the names of their columns do not "
         "tell what they are. Say which column is which: "
-        f"prophase import csv {path} --guess > mapping.toml, complete it, then "
+        f"prophase import csv {quote(str(path))} --guess > mapping.toml, complete it, then "
         "give it with --map mapping.toml. "
         "For a known source with other names: --source (prophase import list)."
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import ibis
 
 from prophase.json_types import JsonObject
+from prophase.plural import counted
 from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, keep_lines, kept_lines
 from prophase.trace.engine import Engine, open_engine
@@ -118,6 +119,8 @@ def stage(
             parts[name], counts[name] = _stage_table(
                 running, name, finished, scratch, dump, max_bad, progress
             )
+        for said in _remarks(running, parts):
+            dump.note(said)
     finally:
         running.close()
     identity: JsonObject = {}
@@ -140,6 +143,31 @@ def stage(
         identity=identity,
     )
     return Staged(parts, report)
+
+
+def _remarks(engine: Engine, parts: Mapping[str, Path]) -> Iterator[str]:
+    """Count rows that are kept and yet say little: runs of 0 s, samples of no job."""
+    if "jobs" not in parts:
+        return
+    jobs = engine.open_parquet(parts["jobs"])
+    if "duration_s" in jobs.columns:
+        at_once = jobs.filter(jobs.duration_s == 0)
+        count = int(engine.to_pandas(at_once.agg(rows=at_once.count()))["rows"].iloc[0])
+        if count:
+            yield f"{counted(count, 'job')} ran for 0 s: nothing is learnt from a run of no length."
+    if "usage" in parts:
+        usage = engine.open_parquet(parts["usage"])
+        series = usage.group_by("series_id").agg(rows=usage.count())
+        orphans = series.anti_join(jobs, series.series_id == jobs.job_id)
+        every, lost = (
+            engine.to_pandas(some.agg(series=some.count(), rows=some.rows.sum())).fillna(0)
+            for some in (series, orphans)
+        )
+        count = int(lost["series"].iloc[0])
+        # where no series is a job's, series are of something else
+        if 0 < count < int(every["series"].iloc[0]):
+            rows = counted(int(lost["rows"].iloc[0]), "usage row")
+            yield f"{rows} of {counted(count, 'series', 'series')} belong to no job of the table."
 
 
 def _rules_applied(

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Literal, Self, cast
 
 import pandas as pd
@@ -28,7 +29,6 @@ from prophase.atomic_files import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error, storage_errors
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.trace import column_table
 from prophase.trace.identity.job_identity import (
     file_rule,
     identified,
@@ -85,7 +85,7 @@ class Workspace:
         if must_exist and not self.is_at(self.folder):
             raise WorkspaceError(
                 f"{self.folder}: is not a Prophase workspace (it has no {SETTINGS}). "
-                f"Make one with: prophase init {self.folder}"
+                f"Make one with: prophase init {quote(str(self.folder))}"
             )
 
     @classmethod
@@ -176,6 +176,9 @@ class Workspace:
 
         For whom counts column by column; jobs stored without their identity are read whole.
         """
+        # here and not above: most commands read no table of that size, and start without its engine
+        from prophase.trace import column_table
+
         entry = self.tables[table]
         rule = file_rule(self.path_of(table)) if table == "jobs" else None
         named = table != "jobs" or rule is not None or {*IDENTITY} <= {*entry.columns}

@@ -13,12 +13,14 @@ import pytest
 from tools.slurm_referee import SlurmReferee
 
 from prophase.errors import FetchError
-from prophase.integrations.slurm.accounting import FIELDS, SEPARATOR, parsed
+from prophase.integrations.slurm.accounting import parsed
 from prophase.integrations.slurm.collector import SlurmCollector
 from prophase.integrations.slurm.commands import SlurmCommands
 from prophase.integrations.slurm.rest import SlurmRest
 from prophase.integrations.slurm.site import why_no_memory
+from prophase.trace import open_trace
 from prophase.trace.collect.collection import collect
+from prophase.trace.readers.sacct_json import FIELDS, SEPARATOR
 from prophase.trace.workspace import Workspace
 
 PROPHASE = str(Path(sys.executable).parent / "prophase")
@@ -90,19 +92,23 @@ def test_every_kind_of_job_comes_as_it_was(
     assert {"nlp", "bio"} <= set(held.read("shares")["group"])
 
 
-def test_slurmrestd_tells_the_same(
+def test_slurmrestd_and_json_tell_the_same(
     real_slurm: SlurmReferee, history: dict[str, str], tmp_path: Path
 ) -> None:
     rest = SlurmRest(real_slurm.rest_url, "ann", real_slurm.token("ann"))
     ours = collected(SlurmCollector(), tmp_path / "a")
     theirs = real_slurm.in_network(lambda: collected(SlurmCollector(rest=rest), tmp_path / "b"))
+    written = tmp_path / "sacct.json"
+    written.write_text(real_slurm.run("sacct", "-aD", "-S", "now-1hour", "--json").stdout)
+    filed = open_trace(written).jobs.set_index("job_id")
     columns = (
         "name user group queue submit_s start_s end_s status instances request_cpu_cores "
         "request_memory_gib request_gpus time_limit_s memory_peak_gib"
     ).split()
     # a column that no job has a word for may be missing
-    ours, theirs = (one.reindex(columns=columns).sort_index() for one in (ours, theirs))
-    pd.testing.assert_frame_equal(ours, theirs, atol=0.001, check_dtype=False)
+    ours, *others = (one.reindex(columns=columns).sort_index() for one in (ours, theirs, filed))
+    for other in others:
+        pd.testing.assert_frame_equal(ours, other, atol=0.001, check_dtype=False)
 
 
 def test_a_token_that_expired_is_named_and_nothing_changes(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from prophase.errors import FetchError
-from prophase.integrations.slurm.accounting import rest_rows
 from prophase.integrations.slurm.rest import SlurmRelease, SlurmRest
+from prophase.trace.readers.sacct_json import rest_rows
 
 
 def _described(monkeypatch: pytest.MonkeyPatch, paths: dict[str, Any]) -> SlurmRest:

@@ -11,6 +11,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.papers.openb.protocol import (
     LAST_ARRIVAL_PCT,
     POLICIES,
+    arrival_order,
     pod_classes,
     simulate_openb,
 )
@@ -183,6 +184,15 @@ def assert_as_in_the_twin(pods, nodes, arrivals, rank, place: str) -> None:
     assert ours == pytest.approx(theirs.to_numpy(), abs=1e-9)
 
 
+def test_an_arrival_order_of_another_list_is_not_taken(tmp_path: Path):
+    names = [f"{one}_42_{part}" for one in ("a", "b") for part in ("order", "noderank")]
+    np.savez(tmp_path / "orders.npz", **{name: np.arange(3) for name in names})
+    order, _ = arrival_order(tmp_path / "orders.npz", tmp_path / "openb_pod_list_b.csv", 42)
+    assert order.tolist() == [0, 1, 2]
+    with pytest.raises(InputError, match=r"none of them for pods\.csv"):
+        arrival_order(tmp_path / "orders.npz", tmp_path / "pods.csv", 42)
+
+
 def test_shares_of_classes_are_rounded_as_in_the_published_runs():
     # 95 of 99 pods are covered: 30 / 99 / (95 / 99) is not 30 / 95
     counts = {1.0: 35, 2.0: 30, 3.0: 30, 4.0: 4}
@@ -228,7 +238,8 @@ def test_the_published_curves_come_out_at_every_point(openb, place: str, seed: i
     result, theirs = curves(openb, place, seed)
     for measure in MEASURES:
         ours = getattr(result, measure)
-        assert np.nanmax(np.abs(ours - theirs.loc[measure].to_numpy())) < 0.01, measure
+        # published with two decimals: shares of classes that are rounded otherwise show
+        assert np.nanmax(np.abs(ours - theirs.loc[measure].to_numpy())) < 0.00501, measure
 
 
 @pytest.mark.data

@@ -34,6 +34,19 @@ def test_a_loaded_model_answers_and_learns_on_to_the_bit_like_the_saved_one(
     pd.testing.assert_frame_equal(model.predict(asked), back.predict(asked), check_exact=True)
 
 
+def test_a_loaded_model_answers_a_few_jobs_without_xgboost(
+    jobs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = learn(jobs[:200], ["duration_s"])
+    model.save(tmp_path / "a.model")
+    monkeypatch.setattr(
+        "prophase.profile.predict.leaf_forest.xgboost", lambda: pytest.fail("XGBoost was loaded")
+    )
+    few = jobs[300:310]
+    found = JobModel.load(tmp_path / "a.model").predict(few)
+    pd.testing.assert_frame_equal(found, model.predict(few), check_exact=True)
+
+
 @pytest.fixture
 def small(jobs: pd.DataFrame, tmp_path: Path) -> Path:
     targets = ["duration_s", "memory_peak_gib"]

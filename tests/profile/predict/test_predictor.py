@@ -141,3 +141,23 @@ def test_the_same_seed_gives_the_same_answers(jobs: pd.DataFrame) -> None:
         for _ in range(2)
     )
     pd.testing.assert_frame_equal(first, second)
+
+
+def test_runs_shorter_than_a_second_are_learnt_where_the_clock_is_finer() -> None:
+    jobs = pd.DataFrame({"user": ["ann", "bob"] * 30, "duration_s": [0.25, 90.5] * 30})
+    found = predictor_named("backoff-median").fit(jobs).predict(jobs[:2])
+    assert found["value"].tolist() == pytest.approx([0.25, 90.5])
+
+
+def test_a_limit_that_stands_for_unlimited_says_nothing_of_jobs_with_a_small_one() -> None:
+    draw = np.random.default_rng(0)
+    need, limit = np.exp(draw.normal(8.2, 1.0, 400)), draw.choice([3_500.0, 1e9, 1e9], 400)
+    submit, run = 1e4 * np.arange(400), np.minimum(need, limit)
+    jobs = pd.DataFrame(
+        {"user": "ann", "time_limit_s": limit, "submit_s": submit, "end_s": submit + run,
+         "duration_s": run, "status": np.where(need > limit, "timeout", "completed")}
+    )  # fmt: skip
+    asked = pd.DataFrame({"user": ["ann"], "time_limit_s": [3_500.0]})
+    found = predictor_named("default").fit(jobs).predict(asked)
+    assert found["low"].item() > 60
+    assert found["high"].item() <= 3_500

@@ -9,6 +9,7 @@ import pytest
 from prophase.errors import ParameterError
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.forecast.back_test import as_known, calibrate, measure_coverage
+from prophase.sim.forecast.past_forecasts import LEAST_FORECASTS, settled
 from prophase.sim.forecast.queue_state import QueueState, pinned, recorded_jobs
 from prophase.sim.forecast.start_forecast import (
     IntervalWidening,
@@ -90,8 +91,8 @@ def test_a_new_job_is_the_last_in_the_queue(log: pd.DataFrame) -> None:
     ("change", "cluster", "job", "reason"),
     [
         ({"keep": 40}, CLUSTER, {"request_gpus": 1.0}, "jobs have finished"),
-        ({}, Cluster.uniform(1, 1), {"request_gpus": 1.0}, "fit on no node"),
-        ({}, CLUSTER, {"request_gpus": 4.0, "instances": 9.0}, "fit on no node"),
+        ({}, Cluster.uniform(1, 1), {"request_gpus": 1.0}, "not the one they run on"),
+        ({}, CLUSTER, {"request_gpus": 4.0, "instances": 9.0}, "fits on no node"),
         ({}, Cluster.uniform(1, 4), {"request_gpus": 1.0}, "not the one they run on"),
     ],
 )
@@ -188,3 +189,9 @@ def test_stretching_is_conformal() -> None:
     assert IntervalWidening().apply(5.0, 9.0) == (5.0, 9.0)
     cautious = IntervalWidening.learn(low[:2000], high[:2000], truth[:2000], independent=9)
     assert cautious.high > learnt.high
+
+
+def test_instants_of_which_only_short_waits_are_known_teach_nothing():
+    started = np.repeat([0.9, 0.3], [LEAST_FORECASTS, 30])
+    assert settled(started).sum() == LEAST_FORECASTS
+    assert settled(started[LEAST_FORECASTS:]).all()

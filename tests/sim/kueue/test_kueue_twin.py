@@ -57,6 +57,28 @@ def test_a_strict_queue_waits_for_its_first() -> None:
     assert starts(found, a=100, b=50, c=10) == {"b": 100, "c": 100}
 
 
+@pytest.mark.parametrize(
+    ("rules", "start_s"),
+    [
+        ({"queueingStrategy": "StrictFIFO"}, 200),
+        ({"queueingStrategy": "BestEffortFIFO"}, 0),
+        ({"queueingStrategy": "StrictFIFO", "preemption": {"reclaimWithinCohort": "Any"}}, 0),
+    ],
+)
+def test_nobody_borrows_past_the_first_of_a_strict_queue(
+    rules: dict[str, Any], start_s: float
+) -> None:
+    queues = [cluster_queue("red", 4, cohort="ml", **rules), cluster_queue("blue", 4, cohort="ml")]
+    works = [
+        workload("a", "red", 2, created=-90, began=-60, cluster="red"),
+        workload("b", "blue", 3, created=-90, began=-60, cluster="blue"),
+        workload("first", "red", 4, created=-50),
+        workload("borrower", "blue", 2, created=-40),
+    ]
+    found = starts(twin(queues, works), a=100, b=200, first=500, borrower=10)
+    assert found == {"first": 100, "borrower": start_s}
+
+
 def test_what_can_never_be_admitted_holds_up_a_strict_queue() -> None:
     works = [workload("huge", "q", 80, created=-9), workload("small", "q", 1, created=-8)]
     found = twin([cluster_queue("q", 8, queueingStrategy="StrictFIFO")], works)

@@ -89,15 +89,27 @@ def test_a_higher_tier_goes_first_and_does_not_hold_up_other_partitions(tmp_path
     assert starts(replay(tmp_path, text, table)) == [0.0, 200.0, 100.0, 3.0]
 
 
+def test_ends_that_lie_close_together_are_planned_as_one(tmp_path: Path) -> None:
+    limits = [100.0, 185.0, 230.0, 100.0, 210.0]
+    table = jobs(*({"time_limit_s": limit} for limit in limits))
+    table["instances"] = [1.0, 1.0, 1.0, 3.0, 1.0]
+    table["submit_s"] = [0.0, 0.0, 0.0, 1.0, 3.0]
+    # three nodes are believed free at 185 s; Slurm plans for 230 s, the last end of that window,
+    # and the last job, believed to end at 220 s, need not wait
+    assert starts(replay(tmp_path, ONE, table)) == [0.0, 0.0, 0.0, 100.0, 10.0]
+    linear = SCHEDULER.replace("bf_interval", "bf_window_linear=10,bf_interval")
+    assert starts(replay(tmp_path, linear + ONE, table)) == [0.0, 0.0, 0.0, 100.0, 100.0]
+
+
 def test_a_short_job_is_backfilled_and_a_long_one_waits(tmp_path: Path) -> None:
     table = jobs(
         {"instances": 3.0, "duration_s": 100.0},
         {"instances": 4.0, "duration_s": 50.0},
-        {"duration_s": 90.0},
+        {"duration_s": 89.0},
         {"duration_s": 60.0},
     )
     table["submit_s"] = [0.0, 1.0, 2.0, 3.0]
-    # the first pass of the clock is at 10 s: 90 s end with the first job, 60 s find no node
+    # the first pass of the clock is at 10 s: 89 s end before the first job, 60 s find no node
     assert starts(replay(tmp_path, ONE, table)) == [0.0, 100.0, 10.0, 150.0]
 
 

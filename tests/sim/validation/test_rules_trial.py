@@ -55,6 +55,14 @@ def test_a_log_without_rules_shows_none(log):
     assert "none is used" in found.words()
 
 
+def test_where_a_naive_guess_is_closer_it_is_named(log):
+    late = log.assign(start_s=log["submit_s"] + 20_000.0, wait_s=20_000.0)
+    found = try_rules(late, Cluster.uniform(1, 4), {"queue": "easy"})
+    assert found.use == "median wait of the first half"
+    assert "Go by median wait of the first half instead of a replay" in found.words()
+    assert found.to_dict()["use"] == found.use
+
+
 def test_maintenance_that_comes_again_is_expected_and_other_outages_are_not():
     begins = MONDAY_S + DAY_S + WEEK_S * np.array([0, 2, 4, 6])
     rows = []

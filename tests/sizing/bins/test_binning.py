@@ -74,3 +74,8 @@ def test_edges_that_do_not_rise_from_above_0_are_refused(edges):
 def test_run_times_of_nothing_are_refused():
     with pytest.raises(InputError, match="no run has a run time above 0"):
         improvement(Binning((10.0, 20.0)), np.array([1.0]), weight=np.array([0.0]))
+
+
+def test_edges_are_written_as_what_they_stand_for() -> None:
+    peak = np.array([19.0] * 10 + [23.0] * 10)
+    assert search_binning(peak, bins=2, stride_gib=0.6, top_gib=24.0).edges_gib == (19.2, 24.0)

@@ -319,6 +319,15 @@ def test_a_run_longer_than_its_limit_runs_until_it_and_again() -> None:
     assert cores.advised - cores.today == pytest.approx(short * 0.1 * 5.0)
 
 
+def test_a_longer_limit_for_runs_that_were_ended_is_not_replayed() -> None:
+    jobs = time_limits()
+    jobs.loc[jobs.index % 20 == 0, ["status", "duration_s"]] = ["timeout", 7200.0]
+    why = "ask for more: 30 of 60 runs were killed"
+    given = Candidate("time", "h", {"wide": CandidateLadder("wide", (4.0, 8.0), why=why)})
+    proof = prove(jobs, given, splits=0)
+    assert (proof.advised_jobs, proof.saving.value) == (0, 0.0)
+
+
 def test_a_shorter_limit_than_the_recommended_one_stays() -> None:
     jobs = time_limits()
     jobs.loc[jobs["task"] == "short", "time_limit_s"] = np.where(

@@ -33,7 +33,7 @@ def test_no_kill_among_few_later_runs_does_not_show_that_few_are_killed() -> Non
     few = judge(Limits(), SAVED, NO_KILLS, splits(0, 100, [0.0] * 10), None)
     many = judge(Limits(), SAVED, NO_KILLS, splits(0, 500, [0.0] * 10), None)
     assert outcome(few) == ("undecided", ["OOM kills in the back-test"])
-    assert few.sentence().startswith("NOT SHOWN: OOM kills in the back-test 0.00 %")
+    assert few.sentence().startswith("UNDECIDED: OOM kills in the back-test 0.00 %")
     assert "more runs are needed" in few.sentence()
     assert outcome(many) == ("pass", [])
 
@@ -89,7 +89,7 @@ def test_a_saving_on_a_history_too_short_to_say_is_not_shown_either_way(value: f
     alone = Estimate(value, reason=TOO_SHORT)
     found = judge(Limits(), alone, NO_KILLS, splits(0, 500, [0.0] * 10), None)
     assert outcome(found) == ("undecided", ["saving"])
-    assert found.sentence().startswith("NOT SHOWN")
+    assert found.sentence().startswith("UNDECIDED")
     assert TOO_SHORT in found.sentence()
 
 

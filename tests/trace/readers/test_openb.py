@@ -49,6 +49,13 @@ def test_a_type_listed_twice_is_one_type_and_the_text_is_kept(folder: Path) -> N
     assert (job["gpu_type"], job["attr_gpu_spec"]) == ("T4|V100M32", "V100M32|T4|T4")
 
 
+def test_types_are_read_from_a_list_without_times(tmp_path: Path) -> None:
+    path = tmp_path / "openb_pod_list_own.csv"
+    path.write_text("\n".join(",".join(row.split(",")[:6]) for row in PODS.splitlines()) + "\n")
+    job = open_trace(path).jobs.set_index("job_id").loc["openb-pod-0001"]
+    assert (job["gpu_type"], job["attr_gpu_spec"]) == ("T4|V100M32", "V100M32|T4|T4")
+
+
 def test_phases_become_a_status_and_pods_left_at_the_end_have_no_end(folder: Path) -> None:
     trace = open_trace(folder)
     jobs = trace.jobs.set_index("job_id")

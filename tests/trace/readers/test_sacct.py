@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -294,7 +295,7 @@ def test_the_phillips_dump_reads_as_its_readme_says(shared_data: Path) -> None:
     assert jobs["user"].nunique() == 4
     assert jobs["duration_s"].quantile([0.5, 0.9, 0.99]).round().tolist() == [25, 54, 169]
     # ReqTRES states the total that the folded per-CPU figure must give
-    folded = jobs[jobs["attr_req_tres"] == "cpu=8,mem=24000M,node=1"]
+    folded = jobs[jobs["after_req_tres"] == "cpu=8,mem=24000M,node=1"]
     assert len(folded) == 4238
     assert folded["request_memory_gib"].unique() == pytest.approx([24000 / 1024])
 
@@ -362,3 +363,72 @@ def test_attempts_keep_their_own_steps_and_a_kill_stays_a_kill(tmp_path: Path) -
     assert jobs["status"].to_dict() == {"7": "oom", "7#2": "completed"}
     assert jobs["memory_peak_gib"].tolist() == pytest.approx([50 / 1024, 90 / 1024])
     assert jobs.loc["7", "attr_submit_line"] == "sbatch --wrap srun a srun b"
+
+
+_JOB = {
+    "account": "lab", "name": "train", "partition": "gpu", "job_id": 7, "user": "ann",
+    "allocation_nodes": 1, "association": {"user": "ann"}, "state": {"current": ["COMPLETED"]},
+    "time": {"submission": 1_613_037_600, "start": 1_613_037_660, "end": 1_613_041_260,
+             "elapsed": 3600, "limit": {"set": True, "infinite": False, "number": 1440}},
+    "tres": {
+        "requested": [{"type": "cpu", "name": "", "count": 4}, {"type": "mem", "count": 8192},
+                      {"type": "gres", "name": "gpu", "count": 2}],
+        "allocated": [{"type": "cpu", "count": 4}, {"type": "energy", "count": None}],
+    },
+    "steps": [
+        {"step": {"id": "7.batch", "name": "batch"}, "state": ["COMPLETED"],
+         "tres": {"requested": {"max": [{"type": "mem", "count": 3 << 30}]}}}
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("meta_first", [True, False])
+def test_what_sacct_writes_as_json_is_read_like_its_table(tmp_path: Path, meta_first: bool) -> None:
+    about = {"meta": {"Slurm": {"release": "24.11.5"}}}
+    listed = {"jobs": [_JOB, {**_JOB, "job_id": 8, "steps": []}]}
+    path = tmp_path / "jobs.json"
+    document = about | listed if meta_first else listed | about
+    path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    trace = open_trace(path)
+    assert trace.source == "sacct"
+    assert trace.clock == "unix"
+    jobs = check_jobs(trace.jobs).set_index("job_id")
+    assert list(jobs.index) == ["7", "8"]
+    first = jobs.loc["7"]
+    assert (first["submit_s"], first["duration_s"]) == (1_613_037_600, 3600)
+    assert (first["request_memory_gib"], first["memory_peak_gib"]) == (8, 3)
+    assert (first["request_gpus"], first["time_limit_s"]) == (2, 86_400)
+    assert first["after_alloc_tres"] == "cpu=4"
+    assert jobs["memory_peak_gib"].isna()["8"]
+
+
+def test_json_that_breaks_off_is_refused(tmp_path: Path) -> None:
+    whole = json.dumps({"jobs": [_JOB, _JOB]})
+    (tmp_path / "jobs.json").write_text(whole[:-100], encoding="utf-8")
+    with pytest.raises(FormatError, match=r"breaks off after 1 job.*sacct -aD .* --json"):
+        open_trace(tmp_path / "jobs.json", source="sacct")
+
+
+def test_a_job_in_two_dumps_of_a_folder_is_one_job(tmp_path: Path) -> None:
+    header = "JobID|State|Submit|Start|End|MaxRSS"
+    began = f"{DAY}10:00:00|{DAY}10:00:01"
+    first = [
+        f"7|RUNNING|{began}|Unknown|",
+        f"8|PENDING|{DAY}10:00:00|Unknown|Unknown|",
+        f"9|REQUEUED|{began}|{DAY}10:01:00|",
+        f"9|COMPLETED|{DAY}10:00:00|{DAY}10:02:00|{DAY}10:03:00|",
+    ]
+    again = [
+        f"7|COMPLETED|{began}|{DAY}12:00:00|",
+        f"7.batch|COMPLETED|{began}|{DAY}12:00:00|50M",
+        f"8|COMPLETED|{DAY}10:00:00|{DAY}11:00:01|{DAY}12:00:00|",
+    ]
+    (tmp_path / "sacct-may.txt").write_text("\n".join([header, *first, ""]))
+    (tmp_path / "sacct-june.txt").write_text("\n".join([header, *again, *first[2:], ""]))
+    trace = open_trace(tmp_path, source="sacct")
+    jobs = trace.jobs.set_index("job_id")
+    assert jobs["status"].to_dict() == {
+        "7": "completed", "8": "completed", "9": "preempted", "9#2": "completed",
+    }  # fmt: skip
+    assert jobs.loc["7", "memory_peak_gib"] == pytest.approx(50 / 1024)
+    assert trace.report.tables["jobs"].dropped["in another file of the dump, too"] == 4

@@ -10,16 +10,11 @@ import pandas as pd
 
 from prophase.errors import FetchError, storage_errors
 from prophase.integrations.slurm import site
-from prophase.integrations.slurm.accounting import (
-    SEPARATOR,
-    Row,
-    rest_rows,
-    sacct_rows,
-    write_dump,
-)
+from prophase.integrations.slurm.accounting import sacct_rows
 from prophase.integrations.slurm.commands import SlurmCommands
 from prophase.integrations.slurm.rest import SlurmRest
 from prophase.trace.collect.collector import GatheredJobs
+from prophase.trace.readers.sacct_json import SEPARATOR, Row, rest_rows, write_dump
 
 _DUMP, _NODES = "sacct.psv", "slurm-nodes.conf"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from prophase.errors import FetchError
-from prophase.integrations.slurm.accounting import plain
 from prophase.integrations.slurm.commands import SlurmCommands
 from prophase.json_types import JsonMapping
+from prophase.trace.readers.sacct_json import plain
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
 _NOTHING = ("", "(null)", "N/A", "NONE", "n/a")

@@ -138,7 +138,9 @@ def prototype_row(usage: pd.DataFrame, origin: str, random_state: int = 0) -> Js
     """Return how few executions stand for most, by their sequences of phases."""
     names = usage["series_id"].drop_duplicates().head(_MOST_SERIES)
     chosen = usage[usage["series_id"].isin(names)]
-    detector = PhaseDetector(labeller="hmm", n_phases=_FEW_PHASES, random_state=random_state)
+    detector = PhaseDetector(
+        labeller="hmm", n_phases=_FEW_PHASES, step_s=None, random_state=random_state
+    )
     labels = detector.fit(chosen).label(chosen)
     runs = [one["phase"].to_numpy(int) for _, one in labels.groupby("series_id")]
     found = prototypes_of(runs)
@@ -183,7 +185,9 @@ def _found_again(trace: Trace, random_state: int) -> JsonObject:
     usage, truth = trace.tables["usage"], trace.truth["truth_phases"]
     scores = {}
     for labeller in ("crbm", "hmm"):
-        detector = PhaseDetector(labeller=labeller, n_phases=_PHASES, random_state=random_state)
+        detector = PhaseDetector(
+            labeller=labeller, n_phases=_PHASES, step_s=None, random_state=random_state
+        )
         found = detector.fit(usage).label(usage)
         both = found.merge(truth, on=["series_id", "time_s"], suffixes=("", "_true"))
         # phases of one service are not those of another, so that each container is judged alone

@@ -161,13 +161,20 @@ def arrival_order(path: Path, pods: Path, seed: int) -> tuple[Ints, Ints]:
     """Return the arrival sequence and node ranks for a pod list and a seed.
 
     The file holds ``<list>_<seed>_order`` and ``<list>_<seed>_noderank``; the list is named
-    by the pod file (``openb_pod_list_default.csv``: default).
+    by the pod file (``openb_pod_list_default.csv``: default). An order of another list would
+    name the wrong pods, so a file of several lists is refused if none is the pod file's.
     """
     try:
         with np.load(path, allow_pickle=False) as orders:
             names = sorted({key.rsplit("_", 2)[0] for key in orders})
             wanted = [name for name in names if name in plain_name(pods)]
-            name = max(wanted, key=len) if wanted else "default"
+            if not wanted and len(names) > 1:
+                raise InputError(
+                    f"{path}: has arrival orders of {', '.join(names)}, none of them for "
+                    f"{pods.name}. The name of the pod file says which list it is, as in "
+                    f"openb_pod_list_{names[0]}.csv."
+                )
+            name = max(wanted or names, key=len)
             keys = [f"{name}_{seed}_{part}" for part in ("order", "noderank")]
             if any(key not in orders for key in keys):
                 raise InputError(

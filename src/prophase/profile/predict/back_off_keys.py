@@ -2,7 +2,7 @@
 
 A *level* is a set of columns; two jobs share its key if they agree in all of them. The
 levels are chosen from the columns a history has, in the order
-group + task -> group -> user + task + request -> ... -> user -> workload -> all.
+group + task -> name + user -> group -> user + task + request -> ... -> user -> workload -> all.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
     (("name", "user", "group", "queue", "workload", "task"), True, "seen"),
     (("group", "task"), False, "seen"),
     (("group",), True, "seen"),
-    (("group",), False, "partly"),
     (("name", "user"), False, "seen"),
     ((FOLDED, "user", "task"), True, "seen"),
     ((FOLDED,), False, "seen"),
+    # an account, where a source has no narrower group: wider than the names of its jobs
+    (("group",), False, "partly"),
     (("user", "task"), True, "partly"),
     (("user", "workload"), True, "partly"),
     (("user",), True, "partly"),

@@ -20,7 +20,14 @@ from prophase.profile.predict.back_off_keys import (
 )
 from prophase.profile.predict.job_text import NO_TOKEN, TextColumns
 from prophase.profile.predict.memory import Keys, Memory, Recall
-from prophase.profile.predict.submit_columns import Columns, arrivals, is_number, numbers, submitted
+from prophase.profile.predict.submit_columns import (
+    Columns,
+    arrivals,
+    is_number,
+    limits,
+    numbers,
+    submitted,
+)
 from prophase.profile.predict.word_memory import WordMemory, WordRecall
 
 #: a key that no job has
@@ -135,7 +142,7 @@ class History:
         return Question(
             keys=tuple(key_of(level, hashes, len(jobs), cluster) for level in self.levels),
             numbers=np.column_stack(columns),
-            limit_s=numbers(jobs, "time_limit_s"),
+            limit_s=limits(jobs),
             arrival=arrival,
             as_of=np.full(len(jobs), np.inf) if as_of is None else as_of,
             _jobs=jobs,

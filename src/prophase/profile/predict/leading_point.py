@@ -1,13 +1,16 @@
 """Which number is told: the leader of several, by what they were worth on earlier jobs.
 
-The back-off median is a rule that needs no learning and is seldom far off where like jobs were
-alike; where they were not, it is one of many outcomes, and the best point of the distribution is
-the *trusted* number. Another number is told in its place where it has proved better: where the
-gain over the earlier jobs of the same stratum is larger than chance allows, and no single measure
-(within a factor of two, within 20 %, squared error) got worse. Of a job that is like none before,
-the distribution may be that of another world: there the back-off median itself is trusted. So it is
-where no earlier part of the history could be judged, since no job had ended before the others came:
-nothing has shown what the distribution is worth.
+The back-off median is a rule that needs no learning, and leads. Another number is told in its place
+where it has proved better: where the gain over the earlier jobs of the same stratum is larger
+than chance allows, and no single measure (within a factor of two, within 20 %, squared error)
+got worse. Of fourteen traces, each judged at three cuts, learnt once and online, this kept up
+with the better of back-off and global median in 71 of 84 runs; with the distribution's own number
+leading until it proved worse, in 48. Of a job that is like none before, the distribution may be
+that of another world, and where no earlier part of the history could be judged, since no job had
+ended before the others came, nothing has shown what it is worth: there the back-off median stays.
+
+What jobs use repeats more than how long they run: there the *trusted* number leads of a job whose
+like was seen, the back-off median where enough of the distribution lies around it.
 """
 
 from __future__ import annotations
@@ -18,20 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.array_types import Floats, Ints
-from prophase.profile.predict.point_and_range import KINDS, STRANGER
+from prophase.profile.predict.point_and_range import KINDS
 
 #: the back-off median, and the number that takes its place where like jobs were not alike
 SIMPLE, TRUSTED = 0, 1
-#: the number that leads until another one proves better
-_ANCHORS = {kind: SIMPLE if kind in ("new", STRANGER) else TRUSTED for kind in KINDS}
+#: of these kinds of jobs another anchor may lead until a number proves better
+_KNOWN = ("seen", "partly")
 #: jobs of a block: neighbours in time are alike, so only means of blocks count as independent
 _BLOCK = 25
 _FEWEST_BLOCKS = 3
 #: after so many jobs a gain counts half
-_HALF_LIFE = 600.0
-#: standard errors by which a gain has to exceed nothing: where the next outcomes will tell, and
-#: where nobody looks any more
-_SURE, _SURE_FOR_LONG = 1.0, 2.0
+_HALF_LIFE = 4_000.0
+#: standard errors by which a gain has to exceed nothing
+_SURE = 2.0
 #: what within a factor of two, within 20 % and the squared error (in variances) are worth
 _WORTH = np.array([1.0, 0.5, 0.5])
 #: how much worse than the anchor a leader may be in each of them
@@ -80,18 +82,16 @@ class _Race:
         self.count = fade * self.count + 1
         self.count_of_squares = fade**2 * self.count_of_squares + 1
         self.since = np.append(self.since, known)
-        self.leader = np.append(self.leader, _leader([self.bound(_SURE)], self.anchor))
+        self.leader = np.append(self.leader, _leader([self.bound()], self.anchor))
 
-    def bound(self, sure: float) -> tuple[Floats, Floats]:
+    def bound(self) -> tuple[Floats, Floats]:
         """Return what each number is surely worth beyond the anchor, and its mean gains."""
         mean = self.total / self.count
         worth = mean @ _WORTH
         spread = np.maximum(self.square / self.count - worth**2, 1e-6)
         error = np.sqrt(spread * self.count_of_squares) / self.count
-        # of two rules that need no luck the better one leads
-        error[SIMPLE] = 0.0
         enough = self.count >= _FEWEST_BLOCKS * 0.9
-        return np.where(enough, worth - sure * error, -1.0), mean
+        return np.where(enough, worth - _SURE * error, -1.0), mean
 
 
 def _leader(bounds: Sequence[tuple[Floats, Floats]], anchor: int) -> int:
@@ -100,7 +100,6 @@ def _leader(bounds: Sequence[tuple[Floats, Floats]], anchor: int) -> int:
         return anchor
     least = np.min([bound for bound, _ in bounds], axis=0)
     fair = np.all([(mean >= _WORST).all(axis=1) for _, mean in bounds], axis=0)
-    fair[SIMPLE] = True
     least = np.where(fair, least, -1.0)
     # of equals the anchor leads
     least[anchor] = 1e-9
@@ -114,15 +113,15 @@ class LeadingPoint:
     --------
     >>> held = LeadingPoint()
     >>> values, seen = np.zeros(200), np.full(200, "seen")
-    >>> points = np.column_stack([values, values + 2.0])
+    >>> points = np.column_stack([values + 2.0, values])
     >>> held.add(gains(points, values, 4.0), seen, np.arange(200.0))
     >>> held.leaders(seen[:2], np.array([10.0, np.inf])).tolist()
-    [1, 0]
+    [0, 1]
     """
 
-    def __init__(self, *, proven: bool = True) -> None:
-        anchors = _ANCHORS if proven else dict.fromkeys(KINDS, SIMPLE)
-        self._races = {kind: _Race(anchor) for kind, anchor in anchors.items()}
+    def __init__(self, anchor: int = SIMPLE) -> None:
+        anchors = {kind: anchor if kind in _KNOWN else SIMPLE for kind in KINDS}
+        self._races = {kind: _Race(first) for kind, first in anchors.items()}
         self._settled = dict(anchors)
         self._newest = -np.inf
 
@@ -130,17 +129,17 @@ class LeadingPoint:
         """Choose whom to follow long after the last outcome: who led in every fold.
 
         A job that nothing in the history is like may come from another world, where what was
-        learnt here can be far off, and no fold of this history can tell: the anchor leads.
+        learnt here can be far off, and no fold of this history can tell: the back-off median leads.
         """
         for kind in (kind for kind in KINDS if kind != "new"):
-            bounds = []
+            bounds, anchor = [], self._races[kind].anchor
             for gain, stratum in folds:
-                race = _Race(_ANCHORS[kind])
+                race = _Race(anchor)
                 for row in np.flatnonzero(stratum == kind).tolist():
                     race.add(gain[row], 0.0)
                 if len(race.since) >= _FEWEST_BLOCKS:
-                    bounds.append(race.bound(_SURE_FOR_LONG))
-            self._settled[kind] = _leader(bounds, _ANCHORS[kind])
+                    bounds.append(race.bound())
+            self._settled[kind] = _leader(bounds, anchor)
 
     def add(self, gain: Floats, stratum: NDArray[np.str_], end: Floats) -> None:
         """Let outcomes count, in the order in which they became known."""

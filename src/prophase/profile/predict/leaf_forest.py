@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +145,19 @@ def xgboost() -> ModuleType:
     return module
 
 
+def read_booster(content: bytes) -> Any:
+    """Return the trees that a file holds as XGBoost's bytes."""
+    module = xgboost()
+    try:
+        # several threads wait for each other on a busy machine and are slower than one
+        return module.Booster({"nthread": 1}, model_file=bytearray(content))
+    except module.core.XGBoostError as cause:
+        raise ModelFileError(
+            f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. "
+            "Train the model again"
+        ) from cause
+
+
 def matrix(seen: Array, answers: Floats | None = None) -> object:
     """Return data as XGBoost wants it; NaN is missing."""
     return xgboost().DMatrix(_clean(seen), answers, nthread=1)
@@ -165,6 +177,11 @@ class LeafForest:
 
     #: models of earlier versions have so many, and do not say it
     trees = TREES
+    #: the trees as XGBoost holds them, read from what a file holds when they are needed
+    _booster: Any = None
+    _content: bytes = b""
+    #: the same as arrays, which answer a few rows without XGBoost
+    _walk: Walk | None = None
 
     def __init__(
         self, *, fewest: int = FEWEST, trees: int = TREES, random_state: int = 0
@@ -172,6 +189,27 @@ class LeafForest:
         self.fewest = fewest
         self.trees = trees
         self.random_state = random_state
+
+    @property
+    def booster_(self) -> Any:
+        """The trees as XGBoost holds them."""
+        if self._booster is None:
+            self._booster = read_booster(self._content)
+        return self._booster
+
+    def state(self) -> dict[str, Any]:
+        """Return what a file has to hold; :meth:`of_state` takes it back."""
+        named = {name: item for name, item in vars(self).items() if not name.startswith("_")}
+        return {**named, "booster_": self.booster_, "walk": self._made_walk().arrays()}
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any], content: bytes) -> LeafForest:
+        """Return the forest of a file; files of earlier versions have no arrays of its trees."""
+        made = object.__new__(cls)
+        vars(made).update({name: item for name, item in state.items() if name != "walk"})
+        made._content = content
+        made._walk = Walk.of_arrays(state["walk"]) if "walk" in state else None
+        return made
 
     @classmethod
     def joined(cls, parts: Sequence[LeafForest]) -> LeafForest:
@@ -183,7 +221,7 @@ class LeafForest:
             trees=sum(part.trees for part in parts),
             random_state=parts[0].random_state,
         )
-        made.booster_ = _joined([part.booster_ for part in parts])
+        made._booster = _joined([part.booster_ for part in parts])
         most = max(part.kept_.shape[1] for part in parts)
         made.kept_ = np.concatenate(
             [np.pad(p.kept_, ((0, 0), (0, most - p.kept_.shape[1]), (0, 0))) for p in parts]
@@ -201,16 +239,24 @@ class LeafForest:
             "min_child_weight": self.fewest,
             "seed": self.random_state,
         }
-        self.booster_ = xgboost().train(settings, data, 1)
+        self._booster = xgboost().train(settings, data, 1)
         leaves = self._leaves(data)
         draw = np.random.default_rng(self.random_state)
         self.kept_ = np.zeros((self.trees, int(leaves.max()) + 1, _KEPT), dtype=np.float32)
+        by_size = np.argsort(answers, kind="stable")
         for tree in range(self.trees):
-            order = np.argsort(leaves[:, tree], kind="stable")
-            names, first, held = np.unique(
-                leaves[order, tree], return_index=True, return_counts=True
-            )
-            chosen = first[:, None] + (draw.random((len(names), _KEPT)) * held[:, None]).astype(int)
+            # one outcome of each quarter of a leaf's, so that chance moves answers less; leaves are
+            # few, and small numbers sort fast
+            leaf = leaves[by_size, tree].astype(np.uint16)
+            order = by_size[np.argsort(leaf, kind="stable")]
+            held = np.bincount(leaf)
+            names = np.flatnonzero(held)
+            held = held[names]
+            first = np.cumsum(held) - held
+            part = (np.arange(_KEPT) + draw.random((len(names), _KEPT))) / _KEPT
+            # in no order, since some of them may be taken for all
+            part = draw.permuted(part, axis=1)
+            chosen = first[:, None] + (part * held[:, None]).astype(int)
             self.kept_[tree, names] = answers[order][chosen]
         return self
 
@@ -225,13 +271,11 @@ class LeafForest:
 
     def _leaves(self, data: Any) -> Ints:
         if isinstance(data, np.ndarray):
-            walk = _WALKS.get(self)
-            if walk is None:
-                walk = _WALKS[self] = Walk(self.booster_)
-            return walk.leaves(data)
+            return self._made_walk().leaves(data)
         found = self.booster_.predict(data, pred_leaf=True)
         return np.asarray(found).astype(np.int64).reshape(data.num_row(), self.trees)
 
-
-#: forest -> its trees as arrays, made when a few rows are asked for and not part of a model file
-_WALKS: WeakKeyDictionary[LeafForest, Walk] = WeakKeyDictionary()
+    def _made_walk(self) -> Walk:
+        if self._walk is None:
+            self._walk = Walk(self.booster_)
+        return self._walk

@@ -30,6 +30,9 @@ def learnable(history: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     notes: list[str] = []
     history = _once(history, notes)
     history = _on_a_clock(history, notes)
+    at_once = int((numbers(history, "duration_s") == 0).sum())
+    if at_once:
+        notes.append(f"Not learnt from: {counted(at_once, 'run')} of 0 s.")
     return _without_outcomes(history, notes), tuple(notes)
 
 

@@ -19,7 +19,7 @@ from prophase.array_types import Array
 from prophase.errors import ModelFileError, ParameterError
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.history import History
-from prophase.profile.predict.leaf_forest import xgboost
+from prophase.profile.predict.leaf_forest import LeafForest, read_booster
 from prophase.profile.predict.memory import Memory, ranked
 
 #: objects of other packages are neither written nor made
@@ -90,6 +90,8 @@ class Packer:
             state = _history_state(value)
         elif isinstance(value, Memory):
             state = {"parts": value.parts()}
+        elif isinstance(value, LeafForest):
+            state = value.state()
         return {
             "object": f"{kind.__module__}:{kind.__qualname__}",
             "state": {name: self.pack(item) for name, item in state.items()},
@@ -132,15 +134,7 @@ class Unpacker:
 
     def _booster(self, name: str) -> Any:
         if name not in self._boosters:
-            library = xgboost()
-            made = library.Booster()
-            try:
-                made.load_model(bytearray(self._blobs[name]))
-            except library.core.XGBoostError as cause:
-                raise ModelFileError(f"the trees in it cannot be read ({cause})") from cause
-            # several threads wait for each other on a busy machine and are slower than one
-            made.set_param({"nthread": 1})
-            self._boosters[name] = made
+            self._boosters[name] = read_booster(self._blobs[name])
         return self._boosters[name]
 
     def _unpack_object(self, name: str, state: JsonMapping) -> Any:
@@ -149,6 +143,9 @@ class Unpacker:
             return self._history(state)
         if kind is Memory:
             return Memory.of_parts(*self.unpack(state["parts"]))
+        if kind is LeafForest:
+            held = {name: self.unpack(item) for name, item in state.items() if name != "booster_"}
+            return LeafForest.of_state(held, self._blobs[state["booster_"]["booster"]])
         made = object.__new__(kind)
         for attribute, item in state.items():
             # frozen dataclasses are no exception: their own __init__ does the same

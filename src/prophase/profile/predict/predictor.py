@@ -27,6 +27,7 @@ from prophase.profile.predict.submit_columns import (
     arrivals,
     ends,
     is_yes_no,
+    limits,
     numbers,
     outcomes,
 )
@@ -39,6 +40,8 @@ _CALIBRATED_SHARE = 0.3
 _MOST_CALIBRATED = 6_000
 #: jobs that are looked up at once; bounds the memory
 _BATCH = 20_000
+#: a run that is recorded as shorter, in seconds, counts as this
+_SHORTEST_RUN_S = 1e-3
 
 
 #: levels of :meth:`Predictor.quantiles`
@@ -114,11 +117,13 @@ class Predictor(ABC):
         jobs, outcome = history[known], outcome[known]
         self.target_ = target
         self.yes_no_ = is_yes_no(history, target)
-        self.floor_ = 1.0 if target.endswith("_s") else _smallest(outcome) / 2
-        values = self._as_fitted(outcome)
         runs = target == "duration_s"
-        limit_s = numbers(jobs, "time_limit_s")
-        self.bounds_ = RecordedBounds.of(outcome, limit_s) if runs else RecordedBounds()
+        self.bounds_ = RecordedBounds.of(outcome, limits(jobs)) if runs else RecordedBounds()
+        self.floor_ = _smallest(outcome) / 2
+        if target.endswith("_s"):
+            # a wait of nothing is recorded; a run shorter than a second only by a finer clock
+            self.floor_ = min(max(self.floor_, _SHORTEST_RUN_S), 1.0) if runs else 1.0
+        values = self._as_fitted(outcome)
         self.history_ = History(
             jobs, shares=self.yes_no_, text=self._reads_text and not self.yes_no_
         )

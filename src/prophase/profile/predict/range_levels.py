@@ -13,10 +13,9 @@ everything that was thought possible lie at levels below 0 and above 1, by how f
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Bools, Floats
+from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import Keys
 from prophase.profile.predict.conformal_range import TAIL, conformal_quantile
 from prophase.profile.predict.point_and_range import KINDS, STRANGER, STRATA, PointAndRange
@@ -46,8 +45,6 @@ _FARTHER = {"": 0.0, "seen": 0.0, "partly": 0.02, "new": 0.04, STRANGER: 0.04}
 _STALE_FARTHER = 0.01
 #: ends of a range before any outcome is known: a little beyond the whole distribution
 _UNTRIED = (-0.05, 1.05)
-#: jobs that share one range when going through time
-_STRIDE = 40
 
 
 class LevelCalibrator:
@@ -117,13 +114,22 @@ class LevelCalibrator:
         for late in (False, True):
             for kind in KINDS:
                 rows = np.flatnonzero((stratum == kind) & (stale == late))
-                rows = rows[np.argsort(as_of[rows], kind="stable")]
-                for first in range(0, len(rows), _STRIDE):
-                    part = rows[first : first + _STRIDE]
+                if not len(rows):
+                    continue
+                # moments between which no end was moved share their levels
+                moves = self._moves(kind, late, as_of[rows])
+                order = np.argsort(moves, kind="stable")
+                for part in np.split(rows[order], 1 + np.flatnonzero(np.diff(moves[order]))):
                     lowest, highest = self._ends(kind, late, float(as_of[part[0]]))
                     low[part] = at_level(steps[part], lowest, self.scale)
                     high[part] = at_level(steps[part], highest, self.scale)
         return np.minimum(low, answer.point), np.maximum(high, answer.point)
+
+    def _moves(self, kind: str, late: bool, as_of: Floats) -> Ints:
+        """Return how often ends that count for a stratum had been moved before each moment."""
+        groups = ((name, regime) for name in ("", kind) for regime in (late, not late))
+        held = (self._groups[group] for group in groups if group in self._groups)
+        return sum((one.moves(as_of) for one in held), np.zeros(len(as_of), dtype=np.int64))
 
     def _ends(self, kind: str, late: bool, as_of: float) -> tuple[float, float]:
         """Return the levels of both ends: the stratum's own, and with few outcomes those of all."""
@@ -203,6 +209,10 @@ class _Levels:
         self._held = np.append(self._held, float(self._count))[-_KEPT:]
         self._since = np.append(self._since, self._end[-1])[-_KEPT:]
 
+    def moves(self, as_of: Floats) -> Ints:
+        """Return how often the ends had been moved before each moment."""
+        return np.searchsorted(self._since, as_of, side="left").astype(np.int64)
+
     def before(self, as_of: float) -> float:
         """Return of how many outcomes the ends are that held before a moment."""
         place = int(np.searchsorted(self._since, as_of, side="left"))
@@ -229,12 +239,13 @@ def _stretch(levels: Floats, owner: Keys) -> float:
     >>> round(_stretch(few * 0.1, few), 2), round(_stretch(many * 0.1, many), 2)
     (1.6, 1.04)
     """
-    groups = pd.Series(levels).groupby(owner)
-    count = groups.ngroups
+    _, place, jobs = np.unique(owner, return_inverse=True, return_counts=True)
+    count = len(jobs)
     if count < 2:
         return 1.0
-    within = float(groups.var(ddof=0).mean())
-    between = max(float(groups.mean().var(ddof=1)) - within / len(levels) * count, 0.0)
+    means = np.bincount(place, levels) / jobs
+    within = float((np.bincount(place, levels**2) / jobs - means**2).mean())
+    between = max(float(means.var(ddof=1)) - within / len(levels) * count, 0.0)
     inside = 1 - 2 * TAIL
     open_ = (1 + 1 / count) * (t_factor(count - 1, inside) / t_factor(_MANY, inside)) ** 2
     return float(np.sqrt((within + open_ * between) / max(within + between, 1e-12)))

@@ -68,6 +68,8 @@ class Columns:
 
 #: when a job came, not what it is; these are clocks and never part of a key
 CLOCKS = ("submit_s", "submit_order")
+#: a longer limit stands for "unlimited"
+_LONGEST_LIMIT_S = 366 * 86_400.0
 
 
 def submitted(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -108,6 +110,18 @@ def ends(jobs: pd.DataFrame) -> Floats:
     # clocks disagree in real logs; nothing is known of a job before it was submitted
     end = np.fmax(end, numbers(jobs, "submit_s"))
     return np.where(np.isnan(end), -np.inf, end)
+
+
+def limits(jobs: pd.DataFrame | Columns) -> Floats:
+    """Return the time limit of each job; NaN where it has none, or one that only says so.
+
+    Examples
+    --------
+    >>> limits(pd.DataFrame({"time_limit_s": [3600.0, 1e9]})).tolist()
+    [3600.0, nan]
+    """
+    held = numbers(jobs, "time_limit_s")
+    return np.where(held <= _LONGEST_LIMIT_S, held, np.nan)
 
 
 def outcomes(jobs: pd.DataFrame, target: str) -> Floats:

@@ -43,6 +43,8 @@ _LISTED = (
     "job_id", "user", "tenant", "kind", "queue", "status", "submit_s", "wait_s", "duration_s",
     "request_gpus", "request_memory_gib", "memory_peak_gib", "cost",
 )  # fmt: skip
+#: fewer values than these tell no jobs apart
+_DIFFERENT = 2
 _HOUR_S = 3600.0
 
 
@@ -161,13 +163,25 @@ def _listed(held: LoadedWorkspace, rows: pd.DataFrame, view: TableView) -> JsonO
     for row in listed["rows"]:
         if row.get("submit_s") is not None:
             row["submitted"] = moment_words(float(row["submit_s"]), clock)
-    columns = [name for name in _LISTED if name in rows]
-    if {"user", "tenant"} <= set(columns) and rows["tenant"].astype("string").equals(
-        rows["user"].astype("string").rename("tenant")
-    ):
-        # without accounts or teams every user is a tenant of their own
-        columns.remove("tenant")
-    return {**listed, "columns": columns, "money": money_of(held)}
+    return {**listed, "columns": _telling(job_table(held)), "money": money_of(held)}
+
+
+def _telling(table: pd.DataFrame) -> list[str]:
+    """Return the columns to list: without those that say nothing, or what another one says."""
+    columns = [name for name in _LISTED if name in table]
+    alike = {
+        name
+        for name in ("queue", "request_gpus")
+        if name in table and table[name].nunique() < _DIFFERENT
+    }
+    if {"user", "tenant"} <= set(columns):
+        user, tenant = (table[name].astype("string").fillna("") for name in ("user", "tenant"))
+        if bool((user == tenant).all()):
+            # without accounts or teams every user is a tenant of their own
+            alike.add("tenant")
+        elif all(map(str.endswith, tenant, "/" + user)):
+            alike.add("user")
+    return [name for name in columns if name not in alike]
 
 
 def _people(table: pd.DataFrame, column: str) -> pd.DataFrame:

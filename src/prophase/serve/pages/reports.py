@@ -51,7 +51,7 @@ class ListedReport:
 
 
 #: what the verdict of a report is called
-_VERDICTS = {"good": "proven", "warning": "not shown", "bad": "not proven"}
+_VERDICTS = {"good": "proven", "warning": "undecided", "bad": "fails"}
 
 
 @router.get("/reports")

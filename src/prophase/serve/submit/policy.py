@@ -2,7 +2,7 @@
 
     [submit]
     mode = "dry-run"                 # off, dry-run, annotate (Slurm: tell) or set
-    resources = ["memory"]           # what is set: memory, cpu; also gpu (Kubernetes), time (Slurm)
+    resources = ["memory"]           # what is set: memory, cpu; also gpu, time (Slurm)
     limits = "keep"                  # or "set": limits follow requests
 
     [submit.namespaces."team-*"]     # the first pattern that fits counts

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -35,7 +36,7 @@ from prophase.serve.submit.submission_service import SubmissionService, submissi
 from prophase.serve.tracing import carried, span
 from prophase.sizing.job_request import RequestRecommendation
 from prophase.study.submission.job_recommender import JobRecommendation
-from prophase.study.submission.sbatch import recommended_options
+from prophase.study.submission.sbatch import GPU_OPTIONS, recommended_options
 
 router = APIRouter(
     route_class=DocumentRoute, tags=["submit"], dependencies=[Depends(require("read"))]
@@ -127,7 +128,7 @@ def _answered(desk: SubmissionService, question: SlurmQuestion) -> JsonObject:
     if question.script is None:
         change = _fields(counsel, rules.resources, question.attempt, question.job)
     else:
-        change = _options(counsel, question.script, question.attempt)
+        change = _options(counsel, rules.resources, question.attempt, question.script)
     apply = rules.mode == "set" and bool(change)
     answer = {
         "apply": apply,
@@ -180,7 +181,39 @@ def _fields(
             found |= _memory(one, amount, job)
         elif one.resource == "time":
             found["time_limit"] = max(1, math.ceil(amount / 60 - 1e-9))
+        elif one.resource == "gpu" and attempt == 1:
+            # after a kill a job gets the GPUs that it asked for
+            found |= _gpus(one, job)
     return found
+
+
+#: fields that ask for GPUs, and one number of one kind of them: ``gres:gpu:a100:2``
+_GPU_FIELDS = ("tres_per_node", "tres_per_job", "tres_per_socket", "tres_per_task", "gres")
+_GPUS = re.compile(r"(?P<before>gres[:/])?gpu(?P<kind>:[A-Za-z][\w.-]*)?(?:[:=](?P<count>\d+))?")
+
+
+def _gpus(one: RequestRecommendation, job: JsonMapping) -> dict[str, int | str]:
+    """Return the field that asks for a part of a GPU, or for fewer; nothing if it cannot be told.
+
+    Examples
+    --------
+    >>> from prophase.sizing.gpu_grants import GpuGrant
+    >>> part = GpuGrant(0.25, "", slurm="shard:2")
+    >>> one = RequestRecommendation("gpu", "request_gpus", 1.0, (0.25, 1.0), "", "t", part=part)
+    >>> _gpus(one, {"tres_per_node": "gres/gpu:1"}), _gpus(one, {"tres_per_node": "gres:gpu:2"})
+    ({'tres_per_node': 'gres/shard:2'}, {})
+    """
+    named = [name for name in _GPU_FIELDS if "gpu" in str(job.get(name) or "")]
+    asked = _GPUS.fullmatch(str(job[named[0]])) if len(named) == 1 else None
+    if asked is None or int(asked["count"] or 1) != one.asked:
+        return {}
+    before, first = asked["before"] or "", one.ladder[0]
+    if first >= 1:
+        return {named[0]: f"{before}gpu{asked['kind'] or ''}:{math.ceil(first - 1e-6)}"}
+    given = "" if one.part is None else one.part.slurm
+    # shards and MPS can be asked for per node alone
+    possible = given.startswith("gpu:") or (given and named[0] in ("tres_per_node", "gres"))
+    return {named[0]: f"{before}{given}"} if possible and one.asked == 1 else {}
 
 
 def _memory(one: RequestRecommendation, amount: float, job: JsonMapping) -> dict[str, int | str]:
@@ -195,10 +228,13 @@ def _memory(one: RequestRecommendation, amount: float, job: JsonMapping) -> dict
     return {"pn_min_memory": units.whole_mib(amount)}
 
 
-def _options(counsel: JobRecommendation, script: str, attempt: int) -> dict[str, int | str]:
+def _options(
+    counsel: JobRecommendation, resources: tuple[str, ...], attempt: int, script: str
+) -> dict[str, int | str]:
     """Return the options of sbatch to set."""
     advised, _ = recommended_options(counsel, script_options(script, "the script"), attempt=attempt)
-    return {one.option: one.value for one in advised if one.option != "gres"}
+    kept = () if "gpu" in resources else GPU_OPTIONS
+    return {one.option: one.value for one in advised if one.option not in kept}
 
 
 def _line(
@@ -207,14 +243,15 @@ def _line(
     """Return one line for the user: what was changed, or should be, and why."""
     if not change or rules.mode == "dry-run":
         return ""
-    of_time = {"time_limit", "time"}
-    touched = {
-        "time" if name in of_time else "cpu" if name == "cpus-per-task" else "memory"
-        for name in change
-    }
+    of = {"time_limit": "time", "time": "time", "cpus-per-task": "cpu"}
+    of |= dict.fromkeys((*_GPU_FIELDS, *GPU_OPTIONS), "gpu")
+    touched = {of.get(name, "memory"): value for name, value in change.items()}
     said = []
     for one in counsel.requests:
         if one.resource not in touched or one.resource == "cpu" or one.asked is None:
+            continue
+        if one.resource == "gpu":
+            said.append(f"{touched['gpu']} instead of {one.asked:g} GPUs ({one.why})")
             continue
         show = units.memory if one.resource == "memory" else units.duration
         said.append(

@@ -10,17 +10,21 @@ import numpy as np
 import pandas as pd
 
 from prophase.sim.cluster import Cluster
-from prophase.sim.forecast.queue_state import HELD, QueueState, pinned
+from prophase.sim.forecast.queue_state import HELD, QueueState, RunningJobs, unfit
 from prophase.sim.forecast.remaining_time import RunTimes
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.simulation import simulate
-from prophase.sim.workload import Workload
+from prophase.sim.workload import Workload, name_some
 
 _DAY_S = 86_400.0
 #: newcomers are taken from so many past days, at most
 _PAST_DAYS = 7
 #: days of newcomers that are let in
 _AHEAD_DAYS = 3
+#: of which as many hours are simulated as the jobs asked about still wait, in these steps
+_AHEAD_S = (2 * 3600.0, 8 * 3600.0, _DAY_S, _AHEAD_DAYS * _DAY_S)
+#: running jobs are placed one after the other, so long before now and so far apart
+_BEFORE_S, _APART_S = 1.0, 1e-3
 
 
 @dataclass
@@ -30,8 +34,8 @@ class Futures:
     cluster: Cluster
     #: rows that run: a job on several nodes has one for each
     running: int
-    #: rows that run or wait; newcomers follow
-    present: int
+    #: rows that run or wait and fit; newcomers follow
+    here: Ints
     table: pd.DataFrame
     asks: Ints
     #: per row and future
@@ -40,6 +44,8 @@ class Futures:
     days: list[Ints]
     after_s: Floats
     rng: np.random.Generator
+    #: share of the running jobs that find no room
+    aside: float
     notes: list[str]
 
     @classmethod
@@ -50,19 +56,13 @@ class Futures:
         draws: int,
         newcomers: bool,
         random_state: int,
+        place: str = "best_fit",
     ) -> Futures:
+        """Draw run times and newcomers; jobs that fit on no node are left out and named."""
         rng = np.random.default_rng(random_state)
         history = RunTimes.of(state.finished, state.running.drop(columns=HELD, errors="ignore"))
-        notes = []
-        running, cluster, tied = pinned(state.running, cluster)
-        if tied < len(state.running):
-            notes.append(
-                f"the nodes of {len(state.running) - tied:,} of {len(state.running):,} running "
-                "jobs are not known: free room may be more scattered than simulated"
-            )
-        # the widest first: small ones fit anywhere
-        width = running.get("request_gpus", pd.Series(0.0, running.index)).fillna(0.0)
-        running = running.iloc[np.argsort(-width.to_numpy(np.float64), kind="stable")]
+        standing = RunningJobs.on(state.running, cluster, place)
+        running, cluster, notes = standing.rows, standing.cluster, list(standing.notes)
         past = _past_days(state) if newcomers else None
         if newcomers and past is None:
             notes.append("less than a day of history: nobody is expected to arrive")
@@ -72,61 +72,87 @@ class Futures:
             *([] if past is None else [past]),
         ]
         table = pd.concat([part for part in parts if len(part)], ignore_index=True)
-        left = history.draw(table, rng, draws)
         present = len(running) + len(state.waiting)
+        # how long a newcomer ran is known, as far as it has ended
+        unknown = np.ones(len(table), np.bool_)
+        if past is not None:
+            unknown[present:] = past["duration_s"].isna()
+        left = np.empty((len(table), draws))
+        left[unknown] = history.draw(table[unknown], rng, draws)
         # rows of one job end together
         first = pd.factorize(table["job_id"].iloc[:present])[0]
         left[:present] = left[np.unique(first, return_index=True)[1]][first]
-        days: list[Ints] = []
-        after = np.zeros(len(table))
         if past is not None:
             known = past["duration_s"].to_numpy(np.float64)
-            left[present:] = np.where(np.isnan(known)[:, None], left[present:], known[:, None])
-            after[present:] = past["_after_s"].to_numpy(np.float64)
-            rows = present + np.arange(len(past))
-            code = past["_day"].to_numpy(np.int64)
-            days = [rows[code == day] for day in range(int(past["_whole"].iloc[0]))]
-            days = [one[np.argsort(after[one], kind="stable")] for one in days]
-        table = table.drop(columns=["_day", "_after_s", "_whole"], errors="ignore")
+            left[~unknown] = known[~unknown[present:], None]
         shaped = Workload.from_jobs(
             table.assign(submit_s=np.arange(len(table), dtype=float), duration_s=1.0)
         )
+        stuck = unfit(table, shaped.asks, cluster)
+        if stuck.any():
+            waits = table["job_id"].iloc[:present][stuck[:present]]
+            who = f"{len(waits):,} waiting ({name_some(waits)}), " if len(waits) else ""
+            notes.append(
+                f"jobs that fit on no node of this cluster even when it is empty are left out: "
+                f"{who}{int(stuck[present:].sum()):,} of past days"
+            )
+        days: list[Ints] = []
+        after = np.zeros(len(table))
+        if past is not None:
+            after[present:] = past["_after_s"].to_numpy(np.float64)
+            rows = present + np.arange(len(past))
+            code = np.where(stuck[present:], -1, past["_day"].to_numpy(np.int64))
+            days = [rows[code == day] for day in range(int(past["_whole"].iloc[0]))]
+            days = [one[np.argsort(after[one], kind="stable")] for one in days]
+        table = table.drop(columns=["_day", "_after_s", "_whole"], errors="ignore")
+        here = np.flatnonzero(~stuck[:present])
         return cls(
-            cluster, len(running), present, table, shaped.asks, left, days, after, rng, notes
-        )
+            cluster, len(running), here, table, shaped.asks, left, days, after, rng,
+            standing.aside, notes,
+        )  # fmt: skip
 
     def run(self, jobs: Sequence[str], policy: Mapping[str, Any]) -> tuple[Floats, float]:
         """Return when jobs start, one row per future, and the share of homeless running jobs.
 
         A job that fits on no node never starts: its starts are missing.
         """
-        starts, homeless = [], []
+        starts, homeless, step = [], [], 0
+        settings = {**policy, "leave_out_unfit": True}
         for left in self.left_s.T:
-            schedule = simulate(self._workload(left), self.cluster, **policy)
-            ids = schedule.workload.jobs["job_id"].iloc[: self.present].to_numpy(str)
-            places = [np.flatnonzero(ids == job) for job in jobs]
-            starts.append(
-                [max(schedule.start_s[at[0]], 0.0) if len(at) else np.nan for at in places]
-            )
+            step = max(0, step - 1)
+            chosen = self.rng.integers(max(1, len(self.days)), size=_AHEAD_DAYS)
+            while True:
+                # who comes after a job has started does not change when it started
+                workload = self._workload(left, chosen, _AHEAD_S[step])
+                schedule = simulate(workload, self.cluster, **settings)
+                ids = schedule.workload.jobs["job_id"].iloc[: len(self.here)].to_numpy(str)
+                places = [np.flatnonzero(ids == job) for job in jobs]
+                found = [schedule.start_s[at[0]] if len(at) else np.nan for at in places]
+                if step == len(_AHEAD_S) - 1 or not np.nanmax([0.0, *found]) > _AHEAD_S[step]:
+                    break
+                step += 1
+            starts.append(np.maximum(found, 0.0))
             began = schedule.start_s[: self.running]
             homeless.append(float((~(began < 0.0)).mean()) if self.running else 0.0)
-        return np.array(starts), float(np.mean(homeless))
+        return np.array(starts), self.aside + (1 - self.aside) * float(np.mean(homeless))
 
-    def _workload(self, left: Floats) -> Workload:
-        """Return one future; now is 0 s, and what runs has begun a second before."""
-        rows = [np.arange(self.present)]
-        submit = [np.where(rows[0] < self.running, -1.0, 0.0)]
-        ahead = _AHEAD_DAYS if self.days else 0
-        chosen = self.rng.integers(max(1, len(self.days)), size=ahead)
-        for place, day in enumerate(chosen):
-            rows.append(self.days[day])
-            submit.append(self.after_s[self.days[day]] + place * _DAY_S)
+    def _workload(self, left: Floats, chosen: Ints, ahead_s: float) -> Workload:
+        """Return one future; now is 0 s, and what runs has begun just before."""
+        rows = [self.here]
+        before = _BEFORE_S + _APART_S * np.arange(self.running, 0, -1)
+        submit = [np.zeros(len(self.here))]
+        submit[0][: self.running] = -before
+        for place, day in enumerate(chosen if self.days else ()):
+            when = self.after_s[self.days[day]] + place * _DAY_S
+            rows.append(self.days[day][when <= ahead_s])
+            submit.append(when[when <= ahead_s])
         taken, when = np.concatenate(rows), np.concatenate(submit)
-        duration = left[taken] + (when < 0)
+        begun = np.maximum(-when, 0.0)
+        duration = left[taken] + begun
         table = self.table.take(taken).reset_index(drop=True)
         table["submit_s"], table["duration_s"] = when, duration
         if "time_limit_s" in table:
-            limit = table["time_limit_s"] - table["elapsed_s"] + (when < 0)
+            limit = table["time_limit_s"] - table["elapsed_s"] + begun
             table["time_limit_s"] = np.maximum(limit, duration)
         return Workload(table, when, duration, self.asks[taken], {})
 

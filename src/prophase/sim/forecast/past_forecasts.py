@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase import units
 from prophase.sim.forecast.start_forecast import IntervalWidening, StartForecast
@@ -18,6 +19,8 @@ from prophase.stats import Blocks, Estimate, share
 LEAST_FORECASTS, BETTER = 20, 0.7
 #: what intervals that should hold 80 % may hold
 HELD = (0.75, 0.85)
+#: share of the jobs of a past instant that must have started since
+SETTLED = 0.8
 #: jobs alike that started last, whose waits are the plain guess
 _ALIKE = 20
 #: starts within this time are as good as forecast
@@ -59,6 +62,16 @@ def withheld(found: StartForecast, reason: str) -> StartForecast:
     if not reason or not found.known:
         return found
     return replace(found, p10_s=None, p50_s=None, p90_s=None, reason=reason)
+
+
+def settled(started: Floats) -> NDArray[np.bool_]:
+    """Tell which past forecasts to learn from, by the share of their instant's jobs that started.
+
+    Of an instant just ago only short waits are known: intervals that are fitted to those are too
+    short. Where too few forecasts are left, all count.
+    """
+    kept = started >= SETTLED
+    return kept if kept.sum() >= LEAST_FORECASTS else np.ones(len(started), np.bool_)
 
 
 def held_by_others(low: Floats, high: Floats, truth: Floats, when_s: Floats) -> Estimate:

@@ -12,11 +12,24 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.errors import FormatError, InputError
 from prophase.sim.cluster import Cluster
+from prophase.sim.feasibility import never_fit, with_types
 from prophase.sim.job_times import JobTimes
-from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_INSTANCES, ASK_MEMORY, ASK_MILLI, Floats
+from prophase.sim.signatures import (
+    ASK_CPU,
+    ASK_GPUS,
+    ASK_INSTANCES,
+    ASK_MEMORY,
+    ASK_MILLI,
+    GPUS,
+    Floats,
+    Ints,
+)
+from prophase.sim.simulation import simulate
+from prophase.sim.workload import Workload, name_some
 from prophase.trace.readers.slurm_conf import node_names
 from prophase.trace.schema import JOBS
 
@@ -101,6 +114,88 @@ def pinned(running: pd.DataFrame, cluster: Cluster) -> tuple[pd.DataFrame, Clust
     own = [f"@{row // block}" for row in range(len(cluster))]
     nodes = cluster.nodes.assign(features=_joined(cluster.nodes.get("features"), own))
     return found, Cluster.from_nodes(nodes), tied
+
+
+@dataclass(frozen=True)
+class RunningJobs:
+    """Running jobs as the cluster holds them, one row per job and node.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        In the order in which they find room when each is placed as it comes.
+    cluster : Cluster
+        With a feature for each node, or small group of nodes, that rows demand.
+    aside : float
+        Share of the running jobs that find no room: they run on nodes that are not known.
+    """
+
+    rows: pd.DataFrame
+    cluster: Cluster
+    aside: float
+    notes: tuple[str, ...]
+
+    @classmethod
+    def on(cls, running: pd.DataFrame, cluster: Cluster, place: str = "best_fit") -> Self:
+        """Put running jobs where the log says; where that cannot be, where there is room.
+
+        A log may name one node of a job that has many, or more jobs on a node than it holds.
+        """
+        rows, tied_cluster, tied = pinned(running, cluster)
+        # the widest first: small ones fit anywhere
+        rows = rows.iloc[np.argsort(-_width(rows), kind="stable")]
+        stood = _finds_room(rows, tied_cluster, place)
+        moved = set(rows.loc[~stood, "job_id"])
+        if moved:
+            # the whole job is placed anew, after those that stand where they stood
+            loose = running[running["job_id"].isin(moved)]
+            loose = loose.iloc[np.argsort(-_width(loose), kind="stable")]
+            rows = pd.concat([rows[~rows["job_id"].isin(moved)], loose], ignore_index=True)
+            stood = _finds_room(rows, tied_cluster, place)
+        nowhere = set(rows.loc[~stood, "job_id"])
+        notes = []
+        if unknown := len(running) - tied + len(moved) - len(nowhere):
+            notes.append(
+                f"the nodes of {unknown:,} of {len(running):,} running jobs are not known, or "
+                "cannot hold them: free room may be more scattered than simulated"
+            )
+        if nowhere:
+            ids = rows.loc[rows["job_id"].isin(nowhere), "job_id"].drop_duplicates()
+            notes.append(
+                f"{len(nowhere):,} of {len(running):,} running jobs find no room on these nodes "
+                f"({name_some(ids)}): they are taken to run elsewhere"
+            )
+        kept = rows[~rows["job_id"].isin(nowhere)]
+        return cls(kept, tied_cluster, len(nowhere) / max(1, len(running)), tuple(notes))
+
+
+def unfit(table: pd.DataFrame, asks: Ints, cluster: Cluster) -> NDArray[np.bool_]:
+    """Tell which jobs not even the empty cluster could run; wide ones may take several nodes."""
+    times = np.zeros(len(table))
+    jobs, _ = Workload(table, times, times, asks, {}).spread_over(
+        int(cluster.matrix[:, GPUS].max())
+    )
+    return never_fit(with_types(jobs, cluster), cluster)
+
+
+def _width(jobs: pd.DataFrame) -> Floats:
+    if "request_gpus" not in jobs:
+        return np.zeros(len(jobs))
+    return jobs["request_gpus"].fillna(0.0).to_numpy(np.float64)
+
+
+def _finds_room(rows: pd.DataFrame, cluster: Cluster, place: str) -> NDArray[np.bool_]:
+    """Tell which rows find room if they come one by one and none of them ends."""
+    found = np.zeros(len(rows), np.bool_)
+    if not len(rows):
+        return found
+    asked = rows.assign(submit_s=np.arange(len(rows), dtype=float), duration_s=1e9)
+    jobs = Workload.from_jobs(asked)
+    fits = ~unfit(jobs.jobs, jobs.asks, cluster)
+    if fits.any():
+        began = simulate(jobs.without(~fits, "fit on no node"), cluster, place=place).start_s
+        found[fits] = began == jobs.submit_s[fits]
+    return found
 
 
 def _counted(text: object, place: dict[str, int]) -> Counter[int]:

@@ -15,6 +15,7 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.back_test import Coverage, calibrate
 from prophase.sim.forecast.past_forecasts import withheld
 from prophase.sim.forecast.start_forecast import StartForecast, forecast_start, last_event_s
+from prophase.trace.describe.trace_clock import moment_words
 from prophase.trace.trace_tables import Trace
 
 
@@ -83,15 +84,22 @@ def answer_start(
         "data_hash": trace.data_hash,
     }
     notes = _remarks(found, checked, unchecked)
-    return found, Result.of_rows("eta", _rows(found), values=finite(document), notes=notes)
+    return found, Result.of_rows(
+        "eta", _rows(found, trace.clock), values=finite(document), notes=notes
+    )
 
 
-def _rows(found: StartForecast) -> list[JsonObject]:
+def _rows(found: StartForecast, clock: str) -> list[JsonObject]:
     if not found.known:
         return []
     ends = (("earliest, 10 %", found.p10_s), ("median", found.p50_s), ("latest, 90 %", found.p90_s))
     return [
-        {"start": name, "in": units.duration(value), "at_s": found.now_s + value}
+        {
+            "start": name,
+            "in": units.duration(value),
+            "at": moment_words(found.now_s + value, clock),
+            "at_s": found.now_s + value,
+        }
         for name, value in ends
         if value is not None
     ]

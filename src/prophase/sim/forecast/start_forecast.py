@@ -88,7 +88,7 @@ class IntervalWidening:
 #: less history than this supports no forecast
 LEAST_FINISHED = 50
 #: more running jobs than this share that find no room: the cluster is not the one described
-_HOMELESS = 0.05
+_HOMELESS = 0.3
 
 
 @dataclass(frozen=True)
@@ -240,8 +240,9 @@ def forecast_waiting(
             f"only {len(state.finished):,} jobs have finished by then; {LEAST_FINISHED} are needed"
         )
         return [abstain(about, reason) for about in counts]
-    futures = Futures.of(state, cluster, draws, newcomers, random_state)
+    place = str(policy.get("place", "best_fit"))
     try:
+        futures = Futures.of(state, cluster, draws, newcomers, random_state, place)
         starts, homeless = futures.run(job_ids, policy)
     except InputError as cause:
         return [abstain(about, str(cause).rstrip(".")) for about in counts]

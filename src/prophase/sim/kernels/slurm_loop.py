@@ -37,6 +37,7 @@ from prophase.sim.kernels.slurm.array_layout import (
     DIRTY,
     GAPS,
     LAST_CHANGES,
+    LAST_MAIN,
     LATER,
     LEFT,
     LEFT_ROWS,
@@ -234,12 +235,11 @@ def slurm_loop(key, refresh, settings, replay):
             counts[WAITING] = counts[GAPS] = 0
             clock[MAIN_DUE] = np.inf
             continue
-        if counts[CHANGES] != changes:
-            clock[MAIN_DUE] = now
-        elif happened:
+        if happened:
             # submissions of a while are taken together
-            clock[MAIN_DUE] = min(clock[MAIN_DUE], now + rules.main_s)
-        is_due = clock[MAIN_DUE] <= now
+            soonest = max(now + rules.main_s, clock[LAST_MAIN] + rules.main_every_s)
+            clock[MAIN_DUE] = min(clock[MAIN_DUE], soonest)
+        is_due = counts[CHANGES] != changes or clock[MAIN_DUE] <= now
         if not (is_due or counts[TICKED]):
             continue
         fresh = False
@@ -248,8 +248,9 @@ def slurm_loop(key, refresh, settings, replay):
             evaluations = np.floor((now - origin) / rules.rekey_s)
             fresh, clock[REKEYED] = evaluations > clock[REKEYED], evaluations
         find_keys(fresh, now, order, jobs, owners, queue, rules, counts)
+        if clock[MAIN_DUE] <= now:
+            clock[MAIN_DUE], clock[LAST_MAIN] = np.inf, now
         if is_due:
-            clock[MAIN_DUE] = np.inf
             main_pass(now, jobs, owners, nodes, queue, running, plan, rules, counts)
         if counts[TICKED] and counts[WAITING] > counts[GAPS]:
             find_keys(False, now, order, jobs, owners, queue, rules, counts)

@@ -2,8 +2,10 @@
 
 In every cycle the first Workload of each ClusterQueue is looked at: those that need not borrow come
 first, then by priority, then by age. What does not fit is passed over until quota is given back, or
-holds up its queue (``StrictFIFO``). Where a queue allows it, Workloads of lower priority and
-borrowers are stopped for others; they wait again and begin anew.
+holds up its queue (``StrictFIFO``). What would fit into its queue's own quota, were that not in
+use, keeps it for the rest of the cycle: nobody borrows it past a queue that is held up, unless that
+may always take it back (``reclaimWithinCohort: Any``). Where a queue allows it, Workloads of lower
+priority and borrowers are stopped for others; they wait again and begin anew.
 """
 
 from __future__ import annotations
@@ -41,8 +43,28 @@ class QueuedWork:
     elapsed_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Head:
+    """The first Workload of a queue in a cycle."""
+
+    number: int
+    #: what it is given; None: it does not fit
+    asked: dict[Cell, float] | None
+    #: what it then keeps from others
+    keeps: dict[Cell, float]
+    turn: tuple[bool, float, float]
+    shape: object
+    #: one that asks for the same did not fit before
+    failed: bool
+
+
 def assigned(
-    tree: QuotaTree, queue: ClusterQueue, work: QueuedWork, *, empty: bool = False
+    tree: QuotaTree,
+    queue: ClusterQueue,
+    work: QueuedWork,
+    *,
+    empty: bool = False,
+    own: bool = False,
 ) -> dict[Cell, float] | None:
     """Return the flavors that a Workload would be given now, with amounts; None: it has to wait.
 
@@ -50,6 +72,8 @@ def assigned(
     ----------
     empty : bool
         Whether it would fit if nobody used anything.
+    own : bool
+        Whether it would fit into the queue's own quota if that were not in use.
     """
     taken: dict[Cell, float] = {}
     for pods in work.groups:
@@ -65,7 +89,9 @@ def assigned(
                 more = dict(taken)
                 for name in mine:
                     more[flavor, name] = more.get((flavor, name), 0.0) + pods.asked[name]
-                if empty:
+                if own:
+                    fits = all(tree.could_fit(queue.name, cell, n) for cell, n in more.items())
+                elif empty:
                     fits = all(n <= tree.most(queue.name, cell) for cell, n in more.items())
                 else:
                     fits = tree.fits(queue.name, more)
@@ -153,46 +179,72 @@ class AdmissionRun:
         """Admit all that can be admitted, cycle by cycle."""
         passed: set[int] = set()
         failed: set[object] = set()
-        blocked: set[str] = set()
-        while True:
-            first = [self._head(name, passed, blocked) for name in self.queues]
-            heads = [number for number in first if number is not None]
-            if not heads:
-                return
-            heads.sort(key=self._turn)
-            for number in heads:
-                work = self.works[number]
+        moves = True
+        while moves:
+            first = [self._head(name, passed) for name in self.queues]
+            heads = [self._nominated(number, failed) for number in first if number is not None]
+            moves, kept = False, []
+            for head in sorted(heads, key=lambda one: one.turn):
+                number, work = head.number, self.works[head.number]
                 queue = self.queues[work.queue]
-                shape = _shape(work, queue)
-                asked = None if shape in failed else assigned(self.tree, queue, work)
-                if asked is None and shape not in failed:
-                    asked = self._reclaimed(number)
+                asked = head.asked
+                if asked is None:
+                    asked = None if head.failed else self._reclaimed(number)
                     if asked is not None:
                         failed.clear()
-                if asked is None:
-                    failed.add(shape)
-                    passed.add(number)
-                    if queue.strict:
-                        blocked.add(queue.name)
+                elif not self.tree.fits(work.queue, asked):
+                    # another one has taken it or keeps it: tried again in the next cycle
                     continue
+                if asked is None:
+                    failed.add(head.shape)
+                    if head.keeps and queue.reclaim != "Any":
+                        self.tree.use(work.queue, head.keeps)
+                        kept.append((work.queue, head.keeps))
+                    if not queue.strict:
+                        passed.add(number)
+                        moves = True
+                    continue
+                moves = True
                 self._waiting[work.queue].remove(number)
                 if np.isnan(self.start_s[number]):
                     self.start_s[number] = now
                 again = work.elapsed_s if number in self._restarted else 0.0
                 self._begin(number, asked, now, float(self.left_s[number]) + again)
                 if number == until:
-                    return
+                    break
+            for name, amounts in kept:
+                self.tree.use(name, amounts, -1.0)
+            if until is not None and not np.isnan(self.start_s[until]):
+                return
 
-    def _head(self, queue: str, passed: set[int], blocked: set[str]) -> int | None:
-        if queue in blocked or self.queues[queue].stopped:
+    def _nominated(self, number: int, failed: set[object]) -> _Head:
+        """Return what a Workload would be given if it were the only one looked at now."""
+        work = self.works[number]
+        queue = self.queues[work.queue]
+        shape = _shape(work, queue)
+        asked = None if shape in failed else assigned(self.tree, queue, work)
+        keeps: dict[Cell, float] = {}
+        wanted = asked
+        if asked is None:
+            wanted = assigned(self.tree, queue, work, own=True)
+            keeps = {} if wanted is None else self._kept(queue, wanted)
+        borrows = wanted is None or self.tree.borrows(work.queue, wanted)
+        turn = (borrows, -work.priority, work.created_s)
+        return _Head(number, asked, keeps, turn, shape, shape in failed)
+
+    def _kept(self, queue: ClusterQueue, wanted: Mapping[Cell, float]) -> dict[Cell, float]:
+        """Return what a Workload keeps from others while it is looked at and does not fit."""
+        borrows, found = self.tree.borrows(queue.name, wanted), {}
+        for cell, amount in wanted.items():
+            quota = queue.quotas[cell]
+            most = quota.nominal + (quota.borrow if borrows else 0.0)
+            found[cell] = max(0.0, min(amount, most - self.tree.used(queue.name, cell)))
+        return found
+
+    def _head(self, queue: str, passed: set[int]) -> int | None:
+        if self.queues[queue].stopped:
             return None
         return next((one for one in self._waiting[queue] if one not in passed), None)
-
-    def _turn(self, number: int) -> tuple[bool, float, float]:
-        work = self.works[number]
-        asked = assigned(self.tree, self.queues[work.queue], work)
-        borrows = asked is None or self.tree.borrows(work.queue, asked)
-        return borrows, -work.priority, work.created_s
 
     def _reclaimed(self, number: int) -> dict[Cell, float] | None:
         """Stop others for a Workload, if its queue's rules allow that and it helps."""

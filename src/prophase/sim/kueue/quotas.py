@@ -195,6 +195,28 @@ class QuotaTree:
         borrow = math.inf if quota is None else quota.borrow
         return min(node.own(cell) + self.most(node.parent, cell), whole + borrow)
 
+    def could_fit(self, queue: str, cell: Cell, amount: float) -> bool:
+        """Return whether a queue may take so much now, or could if others gave back its quota.
+
+        What a cohort below another one has counts as the queue's own.
+        """
+        if amount <= self.free(queue, cell) + _SLACK:
+            return True
+        node = self._nodes[queue]
+        quota = node.quotas.get(cell)
+        if amount > self.most(queue, cell) + _SLACK:
+            return False
+        if quota is not None and amount <= quota.nominal + _SLACK:
+            return True
+        left = amount
+        while node.parent:
+            used = node.used.get(cell, 0.0)
+            if used + left <= node.whole.get(cell, 0.0) + _SLACK:
+                return True
+            left -= max(0.0, node.own(cell) - used)
+            node = self._nodes[node.parent]
+        return False
+
     def used(self, queue: str, cell: Cell) -> float:
         """Return what a queue uses."""
         return self._nodes[queue].used.get(cell, 0.0)

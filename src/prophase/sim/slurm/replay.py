@@ -204,7 +204,7 @@ def prepare_slurm(
     rows = int(asks[:, ASK_INSTANCES].sum())
     counts = np.zeros(s.SLURM_COUNTS, np.int64)
     counts[s.LEFT], counts[s.LEFT_ROWS], counts[s.LAST_CHANGES] = count, rows, -1
-    clock = np.array([float(workload.submit_s[0]), -1.0, -np.inf, np.inf])
+    clock = np.array([float(workload.submit_s[0]), -1.0, -np.inf, np.inf, -np.inf])
     jobs = s.SlurmJobs(
         table,
         shapes,
@@ -273,6 +273,7 @@ def prepare_slurm(
             np.zeros(width),
             np.zeros(width),
             _ints(max(most, 1)),
+            _ints(width),
             _ints(width + 1),
             np.zeros((width, s.FREE_COLUMNS), np.int64),
             np.zeros(len(shapes)),
@@ -449,6 +450,8 @@ def _numbers(
         requeue_s=float(rules.scheduler.get("requeue_s", 121.0)),
         turnaround_s=float(policy.turnaround_s),
         main_s=float(rules.scheduler.get("main_s", 0.0)),
+        main_every_s=float(rules.scheduler.get("main_every_s", 0.0)),
+        window_linear_s=float(rules.scheduler.get("window_linear_s", 0.0)),
         main_depth=int(rules.scheduler.get("main_depth", 100)),
         per_partition=int(rules.scheduler.get("per_partition", 0)),
         limits_stop=bool(rules.scheduler.get("limits_stop", 0)),

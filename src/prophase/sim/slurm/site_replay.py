@@ -211,7 +211,7 @@ def _admitted(
     notes = [f"{count:,} jobs left out: {why}" for why, count in workload.left_out.items()]
     if ignores_types(workload, cluster):
         notes.append("GPU types that jobs ask for are ignored: the cluster names none")
-    return workload, notes
+    return workload, [*notes, *workload.unstated()]
 
 
 def _with_default_times(

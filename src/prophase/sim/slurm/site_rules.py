@@ -231,14 +231,17 @@ def _scheduler(settings: Mapping[str, str]) -> dict[str, float]:
     pairs = (one.partition("=") for one in settings.get("schedulerparameters", "").split(","))
     options = {name.strip().lower(): value.strip() for name, _, value in pairs}
     expires = re.search(r"cred_expire=(\d+)", settings.get("authinfo", ""))
+    delay_s = _number(options.get("batch_sched_delay"), 3.0)
     return {
         "main_depth": _number(options.get("default_queue_depth"), 100),
+        "window_linear_s": _number(options.get("bf_window_linear"), 0),
         "per_partition": _number(options.get("bf_max_job_part"), 0),
         "limits_stop": float("assoc_limit_stop" in options),
         # without enforced limits nobody tells the priority plug-in that a job has ended
         "ends_count": float(_enforces(settings)),
-        # events of so many seconds are taken together: half of them pass on average
-        "main_s": _number(options.get("batch_sched_delay"), 3.0) / 2,
+        # submissions are looked at every second, but not so soon after the last ones
+        "main_s": min(0.5, delay_s / 2),
+        "main_every_s": delay_s,
         # a requeued job waits until its old credential has expired, and a second more
         "requeue_s": 1.0 + float(expires[1] if expires else 120),
     }
@@ -263,6 +266,7 @@ _FLAGS = {"NO_FAIR_TREE", "SMALL_RELATIVE_TO_TIME", "CALCULATE_RUNNING", "NO_NOR
 _SCHEDULER = {
     "", "assoc_limit_stop", "batch_sched_delay", "bf_continue", "bf_interval", "bf_max_job_part",
     "bf_max_job_test", "bf_max_job_user", "bf_max_time", "bf_resolution", "bf_window",
+    "bf_window_linear",
     "bf_yield_interval", "bf_yield_sleep", "bf_yield_rpc_cnt", "default_queue_depth",
     "sched_interval", "sched_min_interval", "max_rpc_cnt", "kill_invalid_depend",
     "nohold_on_prolog_fail", "permit_job_expansion", "preempt_send_user_signal",

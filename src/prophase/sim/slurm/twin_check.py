@@ -12,6 +12,7 @@ from prophase.errors import InputError
 from prophase.sim.forecast.past_forecasts import (
     LEAST_FORECASTS,
     held_by_others,
+    settled,
     wait_of_alike,
     why_withheld,
 )
@@ -92,11 +93,12 @@ def check_twin(
         raise InputError(
             f"only {len(rows):,} jobs were waiting at past instants; {LEAST_FORECASTS} are needed"
         )
-    low, middle, high, truth, alike, when_s = np.array(rows).T
+    table = np.array(rows)
+    low, middle, high, truth, alike, when_s = table[settled(table[:, -1]), :-1].T
     inside = (truth >= low - _SLACK_S) & (truth <= high + _SLACK_S)
     instants = len(np.unique(when_s))
     return TwinCheck(
-        len(rows),
+        len(truth),
         instants,
         float(inside.mean()),
         float(np.median(np.abs(middle - truth))),
@@ -114,7 +116,10 @@ def _forecasts(
     draws: int,
     random_state: int,
 ) -> list[tuple[float, ...]]:
-    """Forecast some jobs that waited then: low, median, high, truth, the plain guess, when."""
+    """Forecast some jobs that waited then: low, median, high, truth, the plain guess, when.
+
+    Last comes the share of jobs that waited then and have started since.
+    """
     then = past_snapshot(known, snapshot, now_s)
     waiting = then.waiting
     start = known.drop_duplicates("job_id").set_index("job_id")["start_s"]
@@ -135,7 +140,8 @@ def _forecasts(
         if found.p10_s is None or found.p50_s is None or found.p90_s is None:
             continue
         guess = wait_of_alike(known, now_s, {str(key): value for key, value in job.items()})
-        rows.append((found.p10_s, found.p50_s, found.p90_s, began[name] - now_s, guess, now_s))
+        told_s = (found.p10_s, found.p50_s, found.p90_s)
+        rows.append((*told_s, began[name] - now_s, guess, now_s, len(asked) / len(waiting)))
     return rows
 
 

@@ -65,10 +65,32 @@ class RulesTrial:
             for name, gain in self.gains.items()
         }
 
+    @property
+    def use(self) -> str:
+        """The guess to go by: a replay, unless a naive guess of the waits beats it."""
+        lost = {name for name, won in self.beaten.items() if won is False}
+        best = min(
+            (row for row in self.guesses if row["guess"] in lost),
+            key=lambda row: row["factor"],
+            default=None,
+        )
+        return LEARNT if best is None else str(best["guess"])
+
+    def _instead(self) -> str:
+        """Say what to go by where a naive guess is better."""
+        if self.use in (LEARNT, PLAIN):
+            return ""
+        off = {row["guess"]: row["factor"] for row in self.guesses}
+        return (
+            f". Go by {self.use} instead of a replay: off by a factor of {off[self.use]:.1f}, "
+            f"the replay by {off[LEARNT]:.1f}"
+        )
+
     def words(self) -> str:
         """Say in a sentence whether they beat the guesses."""
         if not self.rules.parts():
-            return "No rule that the first half shows brings its own replay closer; none is used"
+            none = "No rule that the first half shows brings its own replay closer; none is used"
+            return none + self._instead()
         lost = [name for name, won in self.beaten.items() if won is False]
         open_ = [name for name, won in self.beaten.items() if won is None]
         if not lost and not open_:
@@ -78,7 +100,7 @@ class RulesTrial:
             said.append(f"do not beat: {', '.join(lost)}")
         if open_:
             said.append(f"cannot be told from: {', '.join(open_)}")
-        return f"Learnt rules {'; '.join(said)} (second half)"
+        return f"Learnt rules {'; '.join(said)} (second half){self._instead()}"
 
     def tables(self) -> list[Table]:
         """Return what was tried, and the guesses side by side."""
@@ -95,6 +117,7 @@ class RulesTrial:
             "tried": self.tried,
             "guesses": self.guesses,
             "beaten": self.beaten,
+            "use": self.use,
             **{key: value for name, gain in self.gains.items()
                for key, value in gain.columns(f"gain_over_{name.replace(' ', '_')}").items()},
         }  # fmt: skip

@@ -98,6 +98,7 @@ def what_if(
         *remarks,
         *notes,
         *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
+        *(f"Note: {note}." for note in workload.unstated()),
         "" if quiet else interval_remark(blocks.independent, seeds, rows, "change"),
     ]
     told = [line for line in told if line]

@@ -139,7 +139,8 @@ def search_binning(
             f"no {bins} bins on a grid of {stride_gib:g} GiB hold {counted(fewest, 'run')} each. "
             "Ask for fewer bins, a finer grid, or fewer runs per bin."
         )
-    return Binning(tuple(float(edges[one]) for one in chosen))
+    # multiples of 0.3 such as 19.200000000000003 are written as what they stand for
+    return Binning(tuple(round(float(edges[one]), 9) for one in chosen))
 
 
 def _cheapest(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.sizing.resources import RESOURCES, Resource
+from prophase.sizing.resources import RESOURCES, Resource, placeholder_remark
 from prophase.trace.identity.folding import folded_numbers
 from prophase.trace.identity.job_identity import full_name, identity_keys, rule_of, with_identity
 from prophase.trace.identity.rule import NO_RULE, IdentityRule
@@ -54,6 +55,8 @@ class TaskRun:
     cut_off: bool = False
     tenant: str = ""
     kind: str = ""
+    #: the sample or execution it belongs to, as a number: runs of one are alike; NaN if not known
+    origin: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class TaskRuns:
     resource: Resource
     #: by which columns they are grouped
     rule: IdentityRule = NO_RULE
+    #: what a reader of the requests should know
+    remark: str = ""
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -121,6 +126,8 @@ def task_runs(
         usable &= ~bad
     if not usable.any():
         said = "; ".join(f"{reason}: {count:,}" for reason, count in left_out.items())
+        if len(jobs) and not np.isfinite(what.used(jobs)).any():
+            raise InputError(_not_measured(jobs, what))
         raise InputError(
             f"no job can be replayed: a finished job with a measured peak ({what.use_column}) and "
             f"a run time is needed. Left out: {said or 'none, there are no jobs'}."
@@ -130,18 +137,30 @@ def task_runs(
     jobs = with_identity(jobs)
     keys = identity_keys(jobs)
     names, features = known_before(jobs, track, what)
-    posts = _posts(jobs)
+    posts, origins = _posts(jobs), _origins(jobs)
     instances = np.fmax(_numbers(jobs, "instances"), 1.0)
     identities = jobs["job_id"].astype(str).tolist() if "job_id" in jobs else [""] * len(jobs)
     runs = [
         TaskRun(
             names[i], features[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
             float(submit[i]), float(start[i]), float(end[i]), identities[i],
-            float(instances[i]), bool(ended_short[i]), *keys[i],
+            float(instances[i]), bool(ended_short[i]), *keys[i], origins[i],
         )
         for i in order
     ]  # fmt: skip
-    return TaskRuns(runs, left_out, what, rule_of(jobs) or NO_RULE)
+    remark = "" if what.held else placeholder_remark(jobs, usable)
+    return TaskRuns(runs, left_out, what, rule_of(jobs) or NO_RULE, remark)
+
+
+def _not_measured(jobs: pd.DataFrame, what: Resource) -> str:
+    """Say that a trace does not hold the use of a resource, and what it does hold."""
+    others = [one.name for one in RESOURCES.values() if np.isfinite(one.used(jobs)).any()]
+    instead = f" It has the use of: {', '.join(others)} (--resource)." if others else ""
+    return (
+        f"no job can be replayed: this trace does not hold {what.use_column} of any job, so "
+        f"nothing can be told of its {what.spoken}.{instead} Add it to the jobs, or measure "
+        "some runs: prophase log."
+    )
 
 
 def known_before(
@@ -285,6 +304,16 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[J
         {name: value for name, value in zip(columns, row, strict=True) if _is_known(value)}
         for row in rows
     ]
+
+
+def _origins(jobs: pd.DataFrame) -> list[float]:
+    """Return a number for the sample of every job, or for the execution it is a part of."""
+    samples, parents = _texts(jobs, "attr_tag"), _texts(jobs, "parent_id")
+    if len(set(parents)) == len(parents):
+        # each job is its own parent: that says nothing of which belong together
+        parents = [None] * len(jobs)
+    names = (sample or parent for sample, parent in zip(samples, parents, strict=True))
+    return [math.nan if name is None else float(crc32(name.encode())) for name in names]
 
 
 def _posts(jobs: pd.DataFrame) -> list[dict[str, float]]:

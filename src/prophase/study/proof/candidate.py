@@ -79,8 +79,13 @@ class Candidate:
             )
         # whoever wrote 1.2 GPUs gets two, so that is what is replayed, settled and compared
         given = RESOURCES[self.resource].allocatable
+        # a replay cannot show what a longer time limit does: how long ended runs take is not known
         tasks = {
-            name: replace(one, ladder=tuple(float(given(rung)) for rung in one.ladder))
+            name: replace(
+                one,
+                ladder=tuple(float(given(rung)) for rung in one.ladder),
+                keep=one.keep or (self.resource == "time" and one.asks_for_more),
+            )
             for name, one in self.tasks.items()
         }
         object.__setattr__(self, "tasks", tasks)

@@ -19,6 +19,7 @@ from prophase.result import (
     Table,
     Tone,
 )
+from prophase.sizing.exports import engine_of
 from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate
 from prophase.study.proof.proof import Proof
@@ -35,7 +36,7 @@ _KILLED = {"memory": "out of memory", "time": "at their time limit"}
 
 
 def proof_result(
-    proof: Proof, *, data: DataUsed, command: str = "", advice_file: str = ""
+    proof: Proof, *, data: DataUsed, command: str = "", advice_file: str = "", source: str = ""
 ) -> Result:
     """Return the report of a proof.
 
@@ -47,6 +48,8 @@ def proof_result(
         How to get it again.
     advice_file : str
         What was proven, for the commands that apply it.
+    source : str
+        Where the history comes from, which says what its jobs ran on.
     """
     return Result(
         "prove",
@@ -70,7 +73,7 @@ def proof_result(
         tables=[Table("proof", proof.rows())],
         notes=_notes(proof),
         values={"history": data.name, "data_hash": data.data_hash, **proof.to_dict()},
-        next_steps=_steps(proof, advice_file),
+        next_steps=_steps(proof, advice_file, source),
         provenance=Provenance(
             command, seeds={"replays": proof.settings["seed"]},
             settings=proof.settings,
@@ -350,7 +353,7 @@ def _method(proof: Proof) -> list[str]:
         "traces that both sides share. Below three days, or eight resampled traces, there is no "
         "interval.",
         "A limit counts as met only if its whole interval is on the right side; otherwise it is "
-        "not shown.",
+        "undecided.",
     ]
 
 
@@ -383,7 +386,7 @@ def _limits(proof: Proof) -> list[str]:
     return said
 
 
-def _steps(proof: Proof, advice_file: str) -> list[NextStep]:
+def _steps(proof: Proof, advice_file: str, source: str) -> list[NextStep]:
     again = "prophase size HISTORY --risk 0.5% --export json > recommendation.json"
     if proof.verdict.outcome == "undecided":
         words = (
@@ -394,7 +397,8 @@ def _steps(proof: Proof, advice_file: str) -> list[NextStep]:
     if proof.verdict.outcome == "fail":
         words = "Do not apply it unchanged. Use a smaller risk, or leave the losing tasks out:"
         return [NextStep(words, again)]
-    export = "prophase size HISTORY --export nextflow"
+    what = "" if proof.resource == "memory" else f" --resource {proof.resource}"
+    export = f"prophase size HISTORY{what} --export {engine_of(source)}"
     keep = f"prophase ledger add {advice_file or 'recommendation.json'} --workspace HISTORY"
     return [
         NextStep("Export it for your system:", export),

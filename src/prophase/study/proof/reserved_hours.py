@@ -115,11 +115,11 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
         # as in the back-test of a recommendation: every run counts the same
         jobs = jobs.assign(duration_s=_HOUR_S)
     names = known_before(jobs, "strict", what)[0]
+    asked = np.isfinite(what.requested(jobs))
     if resource == "time":
         jobs = jobs.assign(time_limit_s=_limits_s(jobs))
     ids = jobs["job_id"].astype(str)
     measured = ids.isin(followers).to_numpy(bool)
-    asked = np.isfinite(what.requested(jobs))
     left_out = dict(usable.left_out)
     if (measured & ~asked).any():
         left_out["no request today to compare with"] = int((measured & ~asked).sum())
@@ -272,11 +272,9 @@ def _rungs(subject: ProofJobs, advice: Candidate, most: float | None) -> Floats:
     nothing = [np.nan] * len(RUNGS)
     rungs = np.array([ladders.get(task, nothing) for task in subject.following(advice)], float)
     if subject.resource == "time":
-        # a job with a shorter limit keeps it, unless too many of its kind were killed at theirs
+        # a job with a shorter limit keeps it
         own = RESOURCES["time"].requested(subject.today.jobs)
-        more = {name for name, one in advice.changed.items() if one.asks_for_more}
-        kept = (own <= rungs[:, 0]) & ~np.isin(subject.tasks, list(more))
-        rungs = np.where(kept[:, None], np.nan, rungs)
+        rungs = np.where((own <= rungs[:, 0])[:, None], np.nan, rungs)
     if most is not None:
         own = RESOURCES[subject.resource].requested(subject.today.jobs)
         rungs = np.minimum(rungs, np.fmax(most, own)[:, None])

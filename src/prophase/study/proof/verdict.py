@@ -82,7 +82,7 @@ class Verdict:
         if bad:
             return "FAIL: " + "; ".join(bad) + "."
         if open_:
-            return "NOT SHOWN: " + "; ".join(open_) + "."
+            return "UNDECIDED: " + "; ".join(open_) + "."
         return "PASS: " + "; ".join(check.words for check in self.checks) + "."
 
     def to_dict(self) -> JsonObject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from prophase.atomic_files import write_whole
 from prophase.errors import (
@@ -164,7 +165,7 @@ def _filled(plan: StudyPlan, folder: Path, show: Show) -> bool:
     if before and not any(entry.command == _COMMAND for entry in before.values()):
         raise WorkspaceError(
             f"{folder}: already has {', '.join(before)}, which no study put there. Study them as "
-            f"they are: prophase study {folder}; or choose another folder with --out."
+            f"they are: prophase study {quote(str(folder))}; or choose another folder with --out."
         )
     import_trace(
         source, path, workspace, engine=plan.engine, options=plan.options, keep=plan.keep,

@@ -19,8 +19,8 @@ _SAME = {
     "cpus-per-task": ("cpus-per-task", "c"),
 }
 #: options that ask for GPUs
-_GPUS = ("gres", "gpus", "gpus-per-node", "gpus-per-task")
-_SAME |= dict.fromkeys(_GPUS, (*_GPUS, "G"))
+GPU_OPTIONS = ("gres", "gpus", "gpus-per-node", "gpus-per-task")
+_SAME |= dict.fromkeys(GPU_OPTIONS, (*GPU_OPTIONS, "G"))
 #: first line of a script that was written here
 MARK = "# Recommended by prophase sbatch; the lines it replaced are kept below as ##SBATCH."
 
@@ -169,7 +169,7 @@ _ASKS_FOR_GPUS = re.compile(r"(gres[:/])?(?P<kind>[A-Za-z][\w.-]*(?::[A-Za-z][\w
 
 def _why_not_gpus(one: RequestRecommendation, options: Mapping[str, str]) -> str | None:
     """Say why the script asks for GPUs as before, if it does."""
-    held = [name for name in _GPUS if name in options]
+    held = [name for name in GPU_OPTIONS if name in options]
     if len(held) != 1 or not _ASKS_FOR_GPUS.fullmatch(options[held[0]]):
         return f"{one.words().partition(': ')[2]}; the script asks for GPUs in several ways"
     if one.ladder[0] < 1 and (one.asked != 1 or one.part is None or not one.part.slurm):
@@ -181,7 +181,7 @@ def _gpu_option(
     one: RequestRecommendation, options: Mapping[str, str], attempt: int
 ) -> RecommendedOption:
     """Return the part of a GPU, or fewer of them; whoever lacks it gets what was asked for."""
-    option = next(name for name in _GPUS if name in options)
+    option = next(name for name in GPU_OPTIONS if name in options)
     text = options[option]
     if attempt > 1:
         return RecommendedOption(option, text, one.why)

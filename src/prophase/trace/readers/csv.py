@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from fnmatch import fnmatch
 from pathlib import Path
+from shlex import quote
 
 import ibis
 
@@ -75,14 +76,15 @@ def _tables_with_our_names(dump: Dump) -> Tables:
             raise MissingColumnError(
                 f"{file.origin}: has neither job_id nor series_id and time_s nor node_id, but "
                 f"{', '.join(header[:20])}. Say which column is which: prophase import csv "
-                f"{file.origin} --guess > mapping.toml, then import with --map mapping.toml"
+                f"{quote(str(file.origin))} --guess > mapping.toml, then import with --map "
+                "mapping.toml"
             )
         else:
             dump.note(f"{file.name}: left out, its columns are not those of our tables.")
     if not parts:
         raise MissingColumnError(
             f"{dump.root}: no file has the columns of our tables. Say which column is which: "
-            f"prophase import csv {dump.root} --guess > mapping.toml"
+            f"prophase import csv {quote(str(dump.root))} --guess > mapping.toml"
         )
     return {name: stack(tables) for name, tables in parts.items()}
 

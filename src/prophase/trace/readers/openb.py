@@ -87,13 +87,20 @@ def _jobs(dump: Dump, sheet: Sheet) -> ibis.Table:
         attr_num_gpu=gpus,
         attr_gpu_milli=milli,
         attr_row=name.re_extract(_ROW, 1).try_cast("int64"),
+        **(_types(sheet) if sheet.has("gpu_spec") else {}),
         **(_course(dump, sheet) if sheet.has("pod_phase", "deletion_time") else {}),
     )
 
 
+def _types(sheet: Sheet) -> dict[str, ibis.Value]:
+    """Return the GPU types that a pod may have; one may be listed twice."""
+    spec = sheet.text("gpu_spec")
+    return {"gpu_type": spec.re_split(r"[|]").unique().sort().join("|"), "attr_gpu_spec": spec}
+
+
 def _course(dump: Dump, sheet: Sheet) -> dict[str, ibis.Value]:
-    """Return what lists with all columns add: types, quality of service, times, outcome."""
-    phase, spec = sheet.text("pod_phase"), sheet.text("gpu_spec")
+    """Return what lists with all columns add: quality of service, times, outcome."""
+    phase = sheet.text("pod_phase")
     start, gone = sheet.number("scheduled_time"), sheet.number("deletion_time")
     end_of_trace = _end_of_trace(dump, sheet)
     there = (gone == end_of_trace) if end_of_trace is not None else ibis.literal(False)
@@ -111,9 +118,6 @@ def _course(dump: Dump, sheet: Sheet) -> dict[str, ibis.Value]:
         "start_s": start,
         "end_s": censored.ifelse(ibis.null("float64"), gone),
         "status": status,
-        # a type may be listed twice
-        "gpu_type": spec.re_split(r"[|]").unique().sort().join("|"),
-        "attr_gpu_spec": spec,
         "attr_qos": sheet.text("qos"),
         "after_pod_phase": phase,
         "after_deleted_s": gone,

@@ -20,6 +20,13 @@ from prophase.plural import counted
 from prophase.trace.dump import Dump, having, header_of, stack
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_submissions as submissions
+from prophase.trace.readers.sacct_json import (
+    BEGINNING,
+    SEPARATOR,
+    file_rows,
+    is_json,
+    write_dump,
+)
 from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, DUMP_COMMAND, parsed_rows
 from prophase.trace.readers.slurm_conf import (
     SlurmConf,
@@ -58,13 +65,41 @@ def _read(dump: Dump) -> Tables:
     dumps = [file for file in found if file not in [*asked, *settings]]
     conf = read_conf([file.path for file in settings])
     tables = {"nodes": nodes_table(dump, settings, conf)} if settings else {}
+    if dumps and all(map(is_json, dumps)):
+        dump.clock = "unix"
     if dumps:
-        rows = stack([parsed_rows(dump, _open(dump, file)) for file in dumps])
+        rows = stack(
+            [
+                parsed_rows(dump, _open(dump, file)).mutate(_file=ibis.literal(place))
+                for place, file in enumerate(dumps)
+            ]
+        )
         # parsing costs most, and the rows are looked at several times
-        tables["jobs"] = _jobs(dump, dump.materialised(rows, "sacct-rows"))
+        rows = dump.materialised(rows, "sacct-rows")
+        tables["jobs"] = _jobs(dump, _told_once(rows) if len(dumps) > 1 else rows)
     if asked:
         tables |= _with_submissions(dump, tables.get("jobs"), asked, conf)
     return tables
+
+
+def _told_once(rows: ibis.Table) -> ibis.Table:
+    """Leave out what a later file tells again, or more of: dumps of two periods overlap.
+
+    sacct lists whatever was in the queue or ran in a period, so a job over midnight is in two.
+    """
+    job = [rows._key, rows.job_id, rows.submit_s]
+    best = rows._file.first().over(
+        ibis.window(group_by=[*job, rows.start_s], order_by=[rows.end_s.isnull(), -rows._file])
+    )
+    started = rows.start_s.notnull().ifelse(rows._file, None)
+    all_of = ibis.window(group_by=job)
+    elsewhere = (started.min().over(all_of) != rows._file) | (
+        started.max().over(all_of) != rows._file
+    )
+    again = (rows._file != best) | (rows.start_s.isnull() & elsewhere.fill_null(False))
+    again = again & rows.submit_s.notnull()
+    reason = again.ifelse("in another file of the dump, too", ibis.null("string"))
+    return rows.mutate(**{REASON: ibis.coalesce(rows[REASON], reason)})
 
 
 def _with_submissions(
@@ -85,6 +120,8 @@ def _with_submissions(
 
 def _open(dump: Dump, file: SourceFile) -> Sheet:
     """Open a dump with its header, with the user's column names, or with a known layout."""
+    if is_json(file):
+        file = _as_dump(dump, file)
     line = first_lines(file.path, 1)[0]
     separator = dump.option("delimiter", "").replace("tab", "\t") or _separator_of(line)
     fields = [word.strip() for word in line.split(separator)]
@@ -153,7 +190,17 @@ def _unbroken(dump: Dump, file: SourceFile, separator: str, columns: Sequence[st
     return SourceFile(target, file.origin) if joined else file
 
 
+def _as_dump(dump: Dump, file: SourceFile) -> SourceFile:
+    """Return what ``sacct --json`` wrote as the dump that ``sacct -P`` would have written."""
+    target = dump.scratch / "flat" / f"{file.path.name}.txt"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_dump(file_rows(file.path, file.origin), target)
+    return SourceFile(target, file.origin)
+
+
 def _separator_of(line: str) -> str:
+    if SEPARATOR in line:
+        return SEPARATOR
     return "|" if "|" in line else max(_SEPARATORS, key=line.count)
 
 
@@ -239,7 +286,7 @@ def _note_lost_steps(dump: Dump, rows: ibis.Table) -> None:
 
 READER = Reader(
     name="sacct",
-    title="Slurm accounting, sacct -P or -p with any columns",
+    title="Slurm accounting, sacct -P or -p with any columns, or sacct --json",
     fills={
         "jobs": (
             "job_id parent_id name user group queue submit_s start_s end_s duration_s wait_s "
@@ -269,7 +316,7 @@ READER = Reader(
     also=(submissions.COLUMNS,),
     first_line=(
         r"[0-9][^|]*\|.*\|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\||"
-        r"(?i:(#\s*slurm\.conf|ClusterName|SlurmctldHost|ControlMachine|NodeName)\b.*)"
+        r"(?i:(#\s*slurm\.conf|ClusterName|SlurmctldHost|ControlMachine|NodeName)\b.*)|" + BEGINNING
     ),
     options={
         "columns": "names of the fields of a dump without a header: JobID,User,...",

@@ -26,7 +26,6 @@ AT_SUBMIT = {
     "group": "attr_unix_group",
     "licenses": "attr_licenses",
     "qos": "attr_qos",
-    "reqtres": "attr_req_tres",
     "reqgres": "attr_req_gres",
     "reservation": "attr_reservation",
     "submitline": "attr_submit_line",
@@ -36,6 +35,8 @@ AT_SUBMIT = {
 }
 AFTERWARDS = {
     "alloctres": "after_alloc_tres",
+    # its parts are the requests; whole, it would be one more thing to know of a new job
+    "reqtres": "after_req_tres",
     "exitcode": "after_exit_code",
     "nodelist": "after_nodes",
 }

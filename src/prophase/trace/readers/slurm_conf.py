@@ -188,7 +188,9 @@ def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibi
         raise FormatError(f"{found[0].origin}: names no nodes (NodeName=... CPUs=...).")
     switch_of = {node: switch for switch, nodes in conf.switches.items() for node in nodes}
     try:
-        rows = [_node(conf, name, switch_of.get(name, "")) for name in sorted(conf.nodes)]
+        rows = [
+            _node(conf, name, switch_of.get(name, "")) for name in sorted(conf.nodes, key=_in_order)
+        ]
     except ValueError as cause:
         raise FormatError(
             f"{found[0].origin}: a number of CPUs, sockets or MB is none: {cause}."
@@ -198,6 +200,11 @@ def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibi
     return sheet.select(
         **{name: sheet.number(name) if name in numbers else sheet.text(name) for name in _COLUMNS}
     )
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return what sorts node names as Slurm does: n2 stands before n10."""
+    return [(int(word), "") if word.isdigit() else (-1, word) for word in re.split(r"(\d+)", name)]
 
 
 def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
@@ -219,12 +226,35 @@ def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
         float(words["realmemory"]) / _MIB_PER_GIB if "realmemory" in words else "",
         int(gpu[2] or 1) if gpu else 0,
         (gpu[1] or "GPU") if gpu else "",
-        "|".join(filter(None, features.split(","))),
+        "|".join([*filter(None, features.split(",")), *_gpu_parts(words.get("gres", ""))]),
         switch,
         list(conf.switches).index(switch) if switch else "",
         "|".join(homes),
         words.get("weight", 1),
     ]
+
+
+def _gpu_parts(gres: str) -> list[str]:
+    """Return how a node shares its GPUs, as features: MIG profiles by their name, shards, MPS.
+
+    Examples
+    --------
+    >>> _gpu_parts("gpu:a100:2,gpu:a100_1g.5gb:7(S:0),shard:16")
+    ['gres=a100_1g.5gb', 'shard-8']
+    """
+    found, gpus, shared = [], 0, {}
+    for part in gres.split(","):
+        words = re.sub(r"\(.*?\)", "", part).strip().split(":")
+        count = int(words[-1]) if words[-1].isdigit() else 1
+        if words[0] == "gpu" and len(words) > 1 and re.search(r"[1-7]g\.\d+gb", words[1]):
+            found.append(f"gres={words[1]}")
+        elif words[0] == "gpu":
+            gpus += count
+        elif words[0] in ("shard", "mps"):
+            shared[words[0]] = count
+    if gpus and "shard" in shared:
+        found.append(f"shard-{shared['shard'] // gpus}")
+    return found + (["mps"] if "mps" in shared else [])
 
 
 def _cpus(words: dict[str, str]) -> int:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from prophase.array_types import Array, Floats, Ints
-from prophase.errors import ModelFileError
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
 from prophase.profile.classify.methods.method import Method, class_counts
 from prophase.profile.classify.one_hot import OneHot
-from prophase.profile.predict.leaf_forest import FEW, Walk, xgboost
+from prophase.profile.predict.leaf_forest import FEW, Walk, read_booster, xgboost
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -59,14 +58,7 @@ class Boosted(Method):
     def booster(self) -> Any:
         """Return the trees, None if there was nothing to choose from."""
         if self._booster is None and self._blob:
-            module = xgboost()
-            try:
-                self._booster = module.Booster({"nthread": 1}, model_file=bytearray(self._blob))
-            except module.core.XGBoostError as cause:
-                raise ModelFileError(
-                    f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. "
-                    "Retrain the classifier."
-                ) from cause
+            self._booster = read_booster(self._blob)
         return self._booster
 
     def probabilities(self, words: Words) -> Floats:

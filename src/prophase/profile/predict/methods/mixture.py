@@ -11,12 +11,12 @@ were made strangers: owner, application or cluster unknown. Where names are read
 tells something of strangers too, whole owners or applications are left out in turn instead, and
 weights, point and range of a job of an unknown one come from these.
 
-The number that is told is the one that led on such jobs
-(:mod:`~prophase.profile.predict.leading_point`): the back-off median where enough of the
-distribution lies around it, else what the distribution makes of the job. The latter is often
-two-humped, a job that fails at once or runs to its end,
-and its mean or median may then be a value that hardly ever happens; its own choice is the
-point that is most often close to the outcome, with a price on large misses.
+The number that is told is the back-off median until another one has proved better on such jobs
+(:mod:`~prophase.profile.predict.leading_point`): the same where enough of the distribution lies
+around it, or what the distribution makes of the job. The latter is often two-humped, a job that
+fails at once or runs to its end, and its mean or median may then be a value that hardly ever
+happens; its own choice is the point that is most often close to the outcome, with a price on large
+misses.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ class Mixture(Predictor):
         self.calibrator_ = ShareCalibrator() if self.yes_no_ else LevelCalibrator(scale)
         self.usual_lag_ = np.inf
         folds = self._folds(question, values, end)
-        self.leading_ = LeadingPoint(proven=bool(folds))
+        trusted = bool(folds) and self.target_ != "duration_s"
+        self.leading_ = LeadingPoint(TRUSTED if trusted else SIMPLE)
         if folds:
             self._judge_folds(folds, question, values, end)
         self._learn(question, values)

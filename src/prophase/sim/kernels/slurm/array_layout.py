@@ -64,11 +64,15 @@ class SlurmRules(NamedTuple):
     #: a job that a limit holds back holds back those behind it
     limits_stop: Flag = False
     #: may jobs preempt others; how long a preempted job waits at least; how long nodes need
-    #: after a job, and how long after a submission the main scheduler looks at the queue
+    #: after a job; how long after a submission the main scheduler looks at the queue,
+    #: and how long after it has done so for others
     preempts: Flag = False
     requeue_s: Float = 0.0
     turnaround_s: Float = 0.0
     main_s: Float = 0.0
+    main_every_s: Float = 0.0
+    #: windows of ends that are looked at together grow by so much; 0: they double
+    window_linear_s: Float = 0.0
 
 
 class SlurmJobs(NamedTuple):
@@ -203,6 +207,8 @@ class SlurmPlan(NamedTuple):
     free_s: FloatLine
     sorted_s: FloatLine
     chosen: IntLine
+    #: and the cores that are free on each node when the job starts
+    cores: IntLine
     #: room for a count per switch, or for the free resources while preempting
     tally: IntLine
     after_preemption: IntGrid
@@ -249,5 +255,5 @@ class SlurmOrder(NamedTuple):
 ) = range(27, 39)
 SLURM_COUNTS = 39
 #: clock: now, evaluations of keys, when the next reservation of the plan begins, and when the main
-#: scheduler looks at the queue
-NOW, REKEYED, NEXT_PLANNED, MAIN_DUE = range(4)
+#: scheduler looks at the queue because of submissions, and did last
+NOW, REKEYED, NEXT_PLANNED, MAIN_DUE, LAST_MAIN = range(5)

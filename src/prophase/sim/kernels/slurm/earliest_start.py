@@ -9,15 +9,25 @@ from prophase.sim.kernels.slurm.array_layout import (
     ASK_NODES,
     ASK_RESERVATION,
     BACKFILLS,
+    CORES,
     PLANNED,
 )
 from prophase.sim.kernels.slurm.limits import within_limits
 from prophase.sim.kernels.slurm.node_choice import choose_nodes
 from prophase.sim.kernels.slurm.node_readiness import has_room, update_ready
-from prophase.sim.signatures import ASK_INSTANCES, JOB_ESTIMATE, JOB_OVERHEAD, LOOP
+from prophase.sim.signatures import (
+    ASK_CPU,
+    ASK_INSTANCES,
+    JOB_BELIEVED,
+    JOB_ESTIMATE,
+    JOB_OVERHEAD,
+    LOOP,
+)
 
 #: a job that should have ended is believed to end so many seconds from now
 _SOON_S = 1.0
+#: running jobs whose ends lie within so many seconds are looked at together, at first
+_WINDOW_S = 30.0
 
 
 @njit(**LOOP)
@@ -135,7 +145,7 @@ def _fill_now(shape, now, length, jobs, nodes, plan):
             _clear_from(node, now, length, reservation, nodes, plan, False) > now
         ):
             continue
-        plan.free_s[node] = now
+        plan.free_s[node], plan.cores[node] = now, nodes.free[node, CORES]
         found += 1
     return found
 
@@ -175,22 +185,122 @@ def may_start_now(job, now, jobs, owners, nodes, plan):
 
 
 @njit(**LOOP)
-def earliest(job, now, jobs, nodes, running, plan, rules, counts):
-    """Find when a job fits beside the plan, and choose its nodes; infinity: not within the window.
+def _given_back(node, instant, length, reservation, nodes, plan):
+    """Return when a node that is kept for others, now or within so long, is given back.
+
+    Minus infinity: it is kept for nobody. Unlike elsewhere, who begins at the very end counts.
+    """
+    back = np.inf
+    for row in range(nodes.reserved_first[node], nodes.reserved_first[node + 1]):
+        if (
+            nodes.reserved_name[row] != reservation
+            and instant < nodes.reserved_end[row]
+            and instant + length > nodes.reserved_begin[row]
+        ):
+            back = min(back, nodes.reserved_end[row])
+    planned = -np.inf
+    if plan.number[node] > 0 and instant < plan.closes_s[node]:
+        row = plan.first_on[node]
+        while row >= 0 and plan.begin_s[row] <= max(planned, instant + length):
+            if instant < plan.end_s[row] and (planned == -np.inf or plan.begin_s[row] <= planned):
+                # one after the other without a gap is one stretch
+                planned = max(planned, plan.end_s[row])
+            row = plan.after[row]
+    return min(back, planned) if planned > -np.inf else back if back < np.inf else -np.inf
+
+
+@njit(**LOOP)
+def _fill_beside(job, now, tried, length, jobs, nodes, plan):
+    """Fill ``free_s`` with when running jobs leave room on nodes that are not kept for others.
+
+    Returns how many nodes there are, and when the first of the others is given back.
+    """
+    shape = jobs.shape_of[job]
+    row, reservation = plan.ready_of[shape], jobs.asks[shape, ASK_RESERVATION]
+    able, later = 0, np.inf
+    reserves = nodes.reserved_begin.size > 0
+    for node in range(plan.free_s.size):
+        free = plan.ready_s[row, node]
+        plan.free_s[node] = np.inf
+        if free == np.inf:
+            continue
+        if reserves or plan.number[node] > 0:
+            back = _given_back(node, tried, length, reservation, nodes, plan)
+            if back > -np.inf:
+                later = min(later, back)
+                continue
+        free = now if free == -np.inf else max(free, now + _SOON_S)
+        plan.free_s[node] = plan.sorted_s[able] = free
+        able += 1
+    return able, later
+
+
+@njit(**LOOP)
+def _end_of_window(instant, jobs, running, plan, rules):
+    """Return when the last job ends of those whose ends are looked at together with this one.
+
+    Slurm takes running jobs away in windows of 30 s, 60 s, 120 s ... after the first end, tries
+    after each, and takes the end of the last job that it took away.
+    """
+    first = np.inf
+    for node in range(plan.free_s.size):
+        row = running.first_on[node] if plan.free_s[node] < np.inf else -1
+        while row >= 0:
+            first = min(first, jobs.table[running.job_at[row], JOB_BELIEVED])
+            row = running.after[row]
+    width = _WINDOW_S
+    begins = (np.floor(first / _WINDOW_S) + 1.0) * _WINDOW_S
+    while begins + width < instant:
+        width = width + rules.window_linear_s if rules.window_linear_s > 0 else 2.0 * width
+    last = instant
+    for node in range(plan.free_s.size):
+        row = running.first_on[node] if plan.free_s[node] < np.inf else -1
+        while row >= 0:
+            believed = jobs.table[running.job_at[row], JOB_BELIEVED]
+            if last < believed <= begins + width:
+                last = believed
+            row = running.after[row]
+    return last
+
+
+@njit(**LOOP)
+def _cores_at(node, now, instant, jobs, nodes, running):
+    """Return how many cores are free on a node at an instant, if running jobs end as believed."""
+    cores = nodes.free[node, CORES]
+    row = running.first_on[node] if instant > now else -1
+    while row >= 0:
+        job = running.job_at[row]
+        if jobs.table[job, JOB_BELIEVED] <= instant:
+            cores += jobs.asks[jobs.shape_of[job], ASK_CPU]
+        row = running.after[row]
+    return cores
+
+
+@njit(**LOOP)
+def _last_given_back(now, instant, plan, counts):
+    """Return the last instant by then at which a planned job gives nodes back, or now."""
+    last = now
+    for row in range(counts[PLANNED]):
+        if last < plan.end_s[row] <= instant:
+            last = plan.end_s[row]
+    return last
+
+
+@njit(**LOOP)
+def _first_tried(job, now, length, jobs, nodes, running, plan, rules, counts):
+    """Find when a job fits beside the plan; infinity: not within the window.
 
     Within a pass the plan only grows: a job that asks for the same, or more, starts no earlier
     than the one before.
     """
     shape = jobs.shape_of[job]
-    update_ready(shape, jobs, nodes, running, plan, counts)
-    length, wanted = believed_length(jobs.table, job), jobs.asks[shape, ASK_INSTANCES]
+    wanted = jobs.asks[shape, ASK_INSTANCES]
     reservation, instant = jobs.asks[shape, ASK_RESERVATION], now
     if reservation >= 0:
         instant = max(now, nodes.opens_s[reservation])
     if plan.bound_pass[shape] == counts[BACKFILLS] and length >= plan.bound_length[shape]:
         instant = max(instant, plan.bound_s[shape])
-    latest = now + rules.window_s
-    while instant <= latest:
+    while instant <= now + rules.window_s:
         free, able, least = _fill_free(job, now, instant, length, jobs, nodes, plan)
         if free >= wanted:
             break
@@ -202,15 +312,60 @@ def earliest(job, now, jobs, nodes, running, plan, rules, counts):
             instant = least
             break
         instant = _kth_smallest(plan.sorted_s, able, wanted)
-    if instant > latest:
-        instant = np.inf
-    if reservation >= 0 and instant >= nodes.closes_s[reservation]:
-        instant = np.inf
     plan.bound_pass[shape] = counts[BACKFILLS]
     plan.bound_s[shape], plan.bound_length[shape] = instant, length
-    if instant < np.inf:
-        choose_nodes(instant, wanted, nodes, plan, rules)
     return instant
+
+
+@njit(**LOOP)
+def earliest(job, now, jobs, nodes, running, plan, rules, counts):
+    """Find when Slurm believes a job to start, and choose its nodes; infinity: not in the window.
+
+    It tries nodes that are kept for nobody, first from now on, then whenever planned jobs give
+    some back. What is tried before the job could start at all is left out.
+    """
+    shape = jobs.shape_of[job]
+    update_ready(shape, jobs, nodes, running, plan, counts)
+    length, wanted = believed_length(jobs.table, job), jobs.asks[shape, ASK_INSTANCES]
+    reservation, latest = jobs.asks[shape, ASK_RESERVATION], now + rules.window_s
+    tried = _first_tried(job, now, length, jobs, nodes, running, plan, rules, counts)
+    if tried <= latest:
+        tried = _last_given_back(now, tried, plan, counts)
+        if reservation >= 0:
+            tried = max(tried, nodes.opens_s[reservation])
+    while tried <= latest:
+        able, later = _fill_beside(job, now, tried, length, jobs, nodes, plan)
+        room_s = instant = np.inf
+        if able >= wanted:
+            room_s = _kth_smallest(plan.sorted_s, able, wanted)
+            if room_s > now:
+                room_s = _end_of_window(room_s, jobs, running, plan, rules)
+            instant = max(room_s, tried)
+        if instant > later:
+            tried = later
+            continue
+        if instant > latest or (reservation >= 0 and instant >= nodes.closes_s[reservation]):
+            return np.inf
+        for node in range(plan.free_s.size):
+            is_free = plan.free_s[node] <= room_s
+            plan.free_s[node] = instant if is_free else np.inf
+            if is_free:
+                plan.cores[node] = _cores_at(node, now, room_s, jobs, nodes, running)
+        choose_nodes(instant, wanted, nodes, plan, rules)
+        if tried < instant and not _are_clear(wanted, instant, length, job, jobs, nodes, plan):
+            tried = instant
+            continue
+        return instant
+    return np.inf
+
+
+@njit(**LOOP)
+def _are_clear(wanted, instant, length, job, jobs, nodes, plan):
+    """Tell whether the chosen nodes are kept for nobody from an instant on."""
+    for place in range(wanted):
+        if not is_clear(plan.chosen[place], instant, length, job, jobs, nodes, plan, True):
+            return False
+    return True
 
 
 @njit(**LOOP)
@@ -219,9 +374,8 @@ def plan_start(job, now, instant, jobs, plan, rules, counts):
     begin, end = instant, instant + believed_length(jobs.table, job)
     step = rules.resolution_s
     if step > 0:
-        begin, end = max(now, np.floor(begin / step) * step), np.floor(end / step) * step
-    if end <= begin:
-        return
+        begin = max(now, np.floor(begin / step) * step)
+        end = max(np.floor(end / step) * step, begin + step)
     for place in range(jobs.asks[jobs.shape_of[job], ASK_INSTANCES]):
         node, row = plan.chosen[place], counts[PLANNED]
         plan.begin_s[row], plan.end_s[row] = begin, end

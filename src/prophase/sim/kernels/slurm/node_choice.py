@@ -10,13 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from prophase.sim.compilation import njit
-from prophase.sim.kernels.slurm.array_layout import CORES, LEAST_LOADED, NEIGHBOURS
+from prophase.sim.kernels.slurm.array_layout import LEAST_LOADED, NEIGHBOURS
 from prophase.sim.signatures import LOOP
 
 
 @njit(**LOOP)
 def choose_nodes(instant, wanted, nodes, plan, rules):
-    """Fill ``plan.chosen`` with nodes whose ``free_s`` is the instant; return how many."""
+    """Fill ``plan.chosen`` with nodes whose ``free_s`` is the instant; return how many.
+
+    ``plan.cores`` says how many cores each of them has free then.
+    """
     if rules.one_weight and rules.choice == NEIGHBOURS:
         return _of_runs(instant, 0, 0, wanted, nodes, plan)
     found, weight, choice = 0, -1, rules.choice
@@ -62,7 +65,7 @@ def _least_loaded(instant, weight, found, nodes, plan):
     best, most = -1, -1.0
     for node in range(plan.free_s.size):
         if plan.free_s[node] == instant and nodes.weight[node] == weight:
-            share = nodes.free[node, CORES] / max(nodes.cores[node], 1)
+            share = plan.cores[node] / max(nodes.cores[node], 1)
             if share > most:
                 best, most = node, share
     return found if best < 0 else _take(best, found, plan)
@@ -108,7 +111,7 @@ def _of_run(instant, weight, found, wanted, nodes, plan):
     while node < count:
         first, cores = node, 0
         while node < count and plan.free_s[node] == instant and nodes.weight[node] == weight:
-            cores += nodes.free[node, CORES]
+            cores += plan.cores[node]
             node += 1
         length = node - first
         if length > 0:

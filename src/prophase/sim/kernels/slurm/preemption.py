@@ -74,7 +74,7 @@ def choose_victims(job, now, planned, jobs, owners, nodes, queue, running, plan,
     for node in range(nodes.free.shape[0]):
         for column in range(nodes.free.shape[1]):
             free[node, column] = nodes.free[node, column]
-        plan.free_s[node] = np.inf
+        plan.free_s[node], plan.cores[node] = np.inf, nodes.free[node, CORES]
         if (
             nodes.allowed[asks[shape, ASK_NODES], node]
             and (planned or not plan.closed[node])
