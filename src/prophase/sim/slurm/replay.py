@@ -256,6 +256,8 @@ def prepare_slurm(
             _ints(3 * rows + 2, -1),
             _ints(3 * rows + 2, -1),
             _ints(width, -1),
+            np.full(width, np.inf),
+            np.full(width, -np.inf),
         ),
         s.SlurmPlan(
             ready_of,

@@ -298,7 +298,7 @@ def _scored(late: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, Estimat
                 "mean_error_s": float(off.mean()),
                 "factor": float(np.exp(error.mean())),
                 "rank_correlation": float(late[name].corr(observed, method="spearman"))
-                if late[name].nunique() > 1
+                if min(late[name].nunique(), observed.nunique()) > 1
                 else None,
             }
         )

@@ -177,8 +177,10 @@ class SlurmRunning(NamedTuple):
     after: IntLine
     #: job of every instance
     job_at: IntLine
-    #: first running instance on each node, -1: none
+    #: first running instance on each node, -1: none; its first and last believed end
     first_on: IntLine
+    first_end_s: FloatLine
+    last_end_s: FloatLine
 
 
 class SlurmPlan(NamedTuple):

@@ -127,6 +127,8 @@ def begin_attempt(job, now, jobs, owners, nodes, queue, running, plan, rules, co
     is_first = table[job, JOB_STARTED] == -np.inf
     table[job, JOB_STARTED] = now
     table[job, JOB_BELIEVED] = now + table[job, JOB_OVERHEAD] + table[job, JOB_ESTIMATE]
+    for place in range(instances):
+        _find_ends(plan.chosen[place], table, running)
     set_end(running, counts, job, now + table[job, JOB_REMAINING] + rules.turnaround_s)
     if is_first:
         _free_followers(job, now, 1, jobs, queue, counts)
@@ -160,6 +162,7 @@ def stop_attempt(job, now, outcome, jobs, owners, nodes, running, plan, rules, c
         nodes.free[node, GPUS] += asks[shape, ASK_GPUS]
         nodes.free[node, TAKEN] &= ~running.placed[row, ON_GPUS]
         _unlink(row, node, running)
+        _find_ends(node, jobs.table, running)
         note_change(node, plan, counts)
     counts[RUNNING] -= 1
     last = running.jobs[counts[RUNNING]]
@@ -179,6 +182,17 @@ def stop_attempt(job, now, outcome, jobs, owners, nodes, running, plan, rules, c
     if outcome != 0:
         running.times[attempt, ATTEMPT_LOST] = ended - running.times[attempt, ATTEMPT_START]
     counts[DIRTY] = 1
+
+
+@njit(**LOOP)
+def _find_ends(node, table, running):
+    """Find when the first and the last job of a node are believed to end."""
+    first, last, row = np.inf, -np.inf, running.first_on[node]
+    while row >= 0:
+        believed = table[running.job_at[row], JOB_BELIEVED]
+        first, last = min(first, believed), max(last, believed)
+        row = running.after[row]
+    running.first_end_s[node], running.last_end_s[node] = first, last
 
 
 @njit(**LOOP)

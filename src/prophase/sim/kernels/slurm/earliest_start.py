@@ -28,6 +28,9 @@ from prophase.sim.signatures import (
 _SOON_S = 1.0
 #: running jobs whose ends lie within so many seconds are looked at together, at first
 _WINDOW_S = 30.0
+#: beyond so many nodes that are planned, jobs are planned for when they could start at the
+#: earliest: that is much faster, and what is planned so late holds up hardly anybody now
+_DEEP = 32
 
 
 @njit(**LOOP)
@@ -213,11 +216,12 @@ def _given_back(node, instant, length, reservation, nodes, plan):
 def _fill_beside(job, now, tried, length, jobs, nodes, plan):
     """Fill ``free_s`` with when running jobs leave room on nodes that are not kept for others.
 
-    Returns how many nodes there are, and when the first of the others is given back.
+    Returns how many nodes there are, when the first of the others is given back, and when the
+    first of them has room.
     """
     shape = jobs.shape_of[job]
     row, reservation = plan.ready_of[shape], jobs.asks[shape, ASK_RESERVATION]
-    able, later = 0, np.inf
+    able, later, least = 0, np.inf, np.inf
     reserves = nodes.reserved_begin.size > 0
     for node in range(plan.free_s.size):
         free = plan.ready_s[row, node]
@@ -231,8 +235,9 @@ def _fill_beside(job, now, tried, length, jobs, nodes, plan):
                 continue
         free = now if free == -np.inf else max(free, now + _SOON_S)
         plan.free_s[node] = plan.sorted_s[able] = free
+        least = min(least, free)
         able += 1
-    return able, later
+    return able, later, least
 
 
 @njit(**LOOP)
@@ -244,20 +249,24 @@ def _end_of_window(instant, jobs, running, plan, rules):
     """
     first = np.inf
     for node in range(plan.free_s.size):
-        row = running.first_on[node] if plan.free_s[node] < np.inf else -1
-        while row >= 0:
-            first = min(first, jobs.table[running.job_at[row], JOB_BELIEVED])
-            row = running.after[row]
+        if plan.free_s[node] < np.inf:
+            first = min(first, running.first_end_s[node])
     width = _WINDOW_S
     begins = (np.floor(first / _WINDOW_S) + 1.0) * _WINDOW_S
     while begins + width < instant:
         width = width + rules.window_linear_s if rules.window_linear_s > 0 else 2.0 * width
-    last = instant
+    last, bound = instant, begins + width
     for node in range(plan.free_s.size):
-        row = running.first_on[node] if plan.free_s[node] < np.inf else -1
+        if (
+            plan.free_s[node] == np.inf
+            or running.last_end_s[node] <= last
+            or running.first_end_s[node] > bound
+        ):
+            continue
+        row = running.first_on[node]
         while row >= 0:
             believed = jobs.table[running.job_at[row], JOB_BELIEVED]
-            if last < believed <= begins + width:
+            if last < believed <= bound:
                 last = believed
             row = running.after[row]
     return last
@@ -287,33 +296,67 @@ def _last_given_back(now, instant, plan, counts):
 
 
 @njit(**LOOP)
-def _first_tried(job, now, length, jobs, nodes, running, plan, rules, counts):
-    """Find when a job fits beside the plan; infinity: not within the window.
+def _could_start(job, now, since, length, jobs, nodes, plan, rules):
+    """Find when a job fits beside the plan at the earliest; infinity: not within the window.
 
-    Within a pass the plan only grows: a job that asks for the same, or more, starts no earlier
-    than the one before.
+    ``free_s`` then holds when each node could take it.
     """
     shape = jobs.shape_of[job]
     wanted = jobs.asks[shape, ASK_INSTANCES]
-    reservation, instant = jobs.asks[shape, ASK_RESERVATION], now
+    reservation, instant = jobs.asks[shape, ASK_RESERVATION], since
     if reservation >= 0:
-        instant = max(now, nodes.opens_s[reservation])
-    if plan.bound_pass[shape] == counts[BACKFILLS] and length >= plan.bound_length[shape]:
-        instant = max(instant, plan.bound_s[shape])
+        instant = max(since, nodes.opens_s[reservation])
     while instant <= now + rules.window_s:
         free, able, least = _fill_free(job, now, instant, length, jobs, nodes, plan)
         if free >= wanted:
             break
         if able < wanted:
-            instant = np.inf
-            break
+            return np.inf
         if wanted == 1:
             # the first node that is free, is free then
-            instant = least
-            break
+            return least
         instant = _kth_smallest(plan.sorted_s, able, wanted)
+    return instant
+
+
+@njit(**LOOP)
+def _first_tried(job, now, length, jobs, nodes, plan, rules, counts):
+    """Return the first instant that is worth a trial; infinity: none within the window.
+
+    Within a pass the plan only grows: a job that asks for the same, or more, starts no earlier
+    than the one before. Of others, what is tried before they could start at all is left out.
+    """
+    shape = jobs.shape_of[job]
+    if plan.bound_pass[shape] == counts[BACKFILLS] and length >= plan.bound_length[shape]:
+        return plan.bound_s[shape]
+    tried = _could_start(job, now, now, length, jobs, nodes, plan, rules)
+    if tried > now + rules.window_s:
+        return np.inf
+    tried = _last_given_back(now, tried, plan, counts)
+    reservation = jobs.asks[shape, ASK_RESERVATION]
+    return tried if reservation < 0 else max(tried, nodes.opens_s[reservation])
+
+
+@njit(**LOOP)
+def _earliest_of_all(job, now, length, jobs, nodes, plan, rules, counts):
+    """Find when a job could start at the earliest, and choose its nodes."""
+    shape, since = jobs.shape_of[job], now
+    if plan.bound_pass[shape] == counts[BACKFILLS] and length >= plan.bound_length[shape]:
+        since = max(now, plan.bound_s[shape])
+    instant = np.inf
+    if since < np.inf:
+        instant = _could_start(job, now, since, length, jobs, nodes, plan, rules)
+    reservation = jobs.asks[shape, ASK_RESERVATION]
+    if instant > now + rules.window_s or (
+        reservation >= 0 and instant >= nodes.closes_s[reservation]
+    ):
+        instant = np.inf
     plan.bound_pass[shape] = counts[BACKFILLS]
     plan.bound_s[shape], plan.bound_length[shape] = instant, length
+    if instant < np.inf:
+        for node in range(plan.free_s.size):
+            plan.cores[node] = nodes.free[node, CORES]
+        choose_nodes(instant, jobs.asks[shape, ASK_INSTANCES], nodes, plan, rules)
     return instant
 
 
@@ -322,22 +365,21 @@ def earliest(job, now, jobs, nodes, running, plan, rules, counts):
     """Find when Slurm believes a job to start, and choose its nodes; infinity: not in the window.
 
     It tries nodes that are kept for nobody, first from now on, then whenever planned jobs give
-    some back. What is tried before the job could start at all is left out.
+    some back.
     """
     shape = jobs.shape_of[job]
     update_ready(shape, jobs, nodes, running, plan, counts)
     length, wanted = believed_length(jobs.table, job), jobs.asks[shape, ASK_INSTANCES]
     reservation, latest = jobs.asks[shape, ASK_RESERVATION], now + rules.window_s
-    tried = _first_tried(job, now, length, jobs, nodes, running, plan, rules, counts)
-    if tried <= latest:
-        tried = _last_given_back(now, tried, plan, counts)
-        if reservation >= 0:
-            tried = max(tried, nodes.opens_s[reservation])
+    if counts[PLANNED] >= _DEEP:
+        return _earliest_of_all(job, now, length, jobs, nodes, plan, rules, counts)
+    tried, found = _first_tried(job, now, length, jobs, nodes, plan, rules, counts), np.inf
     while tried <= latest:
-        able, later = _fill_beside(job, now, tried, length, jobs, nodes, plan)
-        room_s = instant = np.inf
+        able, later, room_s = _fill_beside(job, now, tried, length, jobs, nodes, plan)
+        instant = np.inf
         if able >= wanted:
-            room_s = _kth_smallest(plan.sorted_s, able, wanted)
+            if wanted > 1:
+                room_s = _kth_smallest(plan.sorted_s, able, wanted)
             if room_s > now:
                 room_s = _end_of_window(room_s, jobs, running, plan, rules)
             instant = max(room_s, tried)
@@ -345,18 +387,20 @@ def earliest(job, now, jobs, nodes, running, plan, rules, counts):
             tried = later
             continue
         if instant > latest or (reservation >= 0 and instant >= nodes.closes_s[reservation]):
-            return np.inf
+            break
         for node in range(plan.free_s.size):
             is_free = plan.free_s[node] <= room_s
             plan.free_s[node] = instant if is_free else np.inf
             if is_free:
                 plan.cores[node] = _cores_at(node, now, room_s, jobs, nodes, running)
         choose_nodes(instant, wanted, nodes, plan, rules)
-        if tried < instant and not _are_clear(wanted, instant, length, job, jobs, nodes, plan):
-            tried = instant
-            continue
-        return instant
-    return np.inf
+        if tried == instant or _are_clear(wanted, instant, length, job, jobs, nodes, plan):
+            found = instant
+            break
+        tried = instant
+    plan.bound_pass[shape] = counts[BACKFILLS]
+    plan.bound_s[shape], plan.bound_length[shape] = tried if found < np.inf else np.inf, length
+    return found
 
 
 @njit(**LOOP)
