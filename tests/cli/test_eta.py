@@ -40,6 +40,20 @@ def test_a_new_job_is_forecast_in_words(prophase_here, log):
     assert "not checked against the past" in done.stdout
 
 
+def test_the_rows_are_written_with_where_they_come_from(prophase_here, log, tmp_path):
+    asked = ("eta", log, "--cpus", "1", "--now", "2600", "--cluster", "1x0 1c", "--check", "0")
+    out = tmp_path / "eta.csv"
+    done = prophase_here(*asked, "--draws", "10", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert out.read_text().splitlines()[0] == "start,in,at,at_s"
+    origin = json.loads((tmp_path / "eta.csv.provenance.json").read_text())
+    assert origin["command"].startswith("prophase eta")
+    assert origin["data_hash"]
+    done = prophase_here(*asked, "--keep", "mine")
+    assert done.returncode == 2
+    assert "is no workspace" in done.stderr
+
+
 def test_what_cannot_be_told_is_said_and_ends_with_one(prophase_here, log):
     done = prophase_here(
         "eta", log, "--cpus", "1", "--now", "300", "--cluster", "1x0 1c", "--check", "0"

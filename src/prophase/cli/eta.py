@@ -11,14 +11,13 @@ from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
-    check_table,
+    RowOutputs,
     progress_bar,
     show_result,
-    write_rows,
 )
 from prophase.cli.replay_options import ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
-from prophase.cli.shared_options import MEMORY, OutOption, SeedOption
+from prophase.cli.shared_options import MEMORY, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
@@ -80,6 +79,7 @@ def command(
     wanted: JobSettings,
     cluster: ClusterSettings,
     replay: ReplaySettings,
+    outputs: RowOutputs,
     now: Annotated[
         str | None,
         typer.Option(
@@ -93,7 +93,6 @@ def command(
         int, typer.Option(min=0, help="Past instants to check and widen intervals by; 0: none.")
     ] = 25,
     seed: SeedOption = 0,
-    out: OutOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Say when a waiting job will start, with an interval that is back-tested.
@@ -112,7 +111,7 @@ def command(
     from prophase.cli.provenance import open_trace
     from prophase.sim.forecast.start_answer import StartQuestion, answer_start
 
-    check_table("--out", out)
+    outputs.check(path)
     asked, policy = wanted.asked(), replay.values()
     with progress_bar() as progress:
         progress("reading the trace", None)
@@ -122,7 +121,7 @@ def command(
         question = StartQuestion(asked, now_s, draws, check, seed)
         found, result = answer_start(trace, machines, question, policy, progress)
     show_result(result, format)
-    write_rows(result, out)
+    outputs.write(result, path)
     if not found.known:
         raise typer.Exit(1)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ import typer
 from prophase.cli.provenance import command_asked, with_recorded_provenance, write_provenance
 from prophase.cli.provenance import typed_command as typed_command
 from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import KeepOption
 from prophase.errors import ParameterError, storage_error
 from prophase.plain import finite as finite
 from prophase.plural import counted
@@ -122,14 +124,6 @@ def write_table(table: pd.DataFrame, target: Path, what: str) -> None:
     say(f"Wrote {counted(len(table), what)} to {target}.")
 
 
-def write_rows(result: Result, target: Path | None) -> None:
-    """Write the rows of a result, if a file is named."""
-    if target is not None:
-        import pandas as pd
-
-        write_table(pd.DataFrame(list(result.rows)), target, "row")
-
-
 def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     """Write tables as CSV into a folder, and beside them where they come from."""
     files = [folder / f"{name}.csv" for name in tables]
@@ -185,6 +179,70 @@ def completed(result: Result) -> Result:
         values=values,
         provenance=result.provenance or Provenance(typed_command(), about=told),
     )
+
+
+@dataclass(frozen=True)
+class RowOutputs:
+    """Where the rows of an answer are written, and whether the workspace keeps it."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the rows to this .csv, .parquet or .json file, and where they come from "
+            "beside it."
+        ),
+    ] = None
+    keep: KeepOption = None
+
+    def check(self, path: Path) -> None:
+        """Say before the work begins what cannot be written."""
+        check_table("--out", self.out)
+        kept_folder(self.keep, path)
+
+    def write(self, result: Result, path: Path) -> None:
+        """Write what was asked for."""
+        if self.out is not None:
+            import pandas as pd
+
+            write_table(pd.DataFrame(list(result.rows)), self.out, "row")
+        keep_result(result, self.keep, path)
+
+
+def kept_folder(name: str | None, path: Path) -> Path | None:
+    """Return the folder of a workspace that keeps a result; None if none is to be kept."""
+    from prophase.result.stored import FOLDER
+    from prophase.trace.workspace import Workspace
+
+    if name is None:
+        return None
+    if re.fullmatch(r"[\w-][\w.-]*", name) is None:
+        raise ParameterError(f"--keep {name}: give it a name of letters, digits, '-' and '_'.")
+    if not Workspace.is_at(path):
+        raise ParameterError(
+            f"--keep {name}: {path} is no workspace that could keep it. Make one first: "
+            f"prophase import SOURCE {as_typed(path)} --workspace ws; or write files (--out)."
+        )
+    return path / FOLDER / name
+
+
+def keep_result(result: Result, name: str | None, path: Path) -> Path | None:
+    """Keep a result in a workspace, if it has a name, and say so; return its folder.
+
+    A result of another kind is never replaced.
+    """
+    from prophase.result.stored import stored_reports
+
+    folder = kept_folder(name, path)
+    if folder is None:
+        return None
+    held = next((one for one in stored_reports(path) if one.name == name), None)
+    whole = completed(result)
+    if held is not None and held.title != whole.title:
+        raise ParameterError(
+            f"--keep {name}: the workspace keeps {held.title!r} under this name. Choose another."
+        )
+    write_report(whole, folder)
+    return folder
 
 
 def text_table(rows: Sequence[Row]) -> Iterator[str]:

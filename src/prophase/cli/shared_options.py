@@ -39,11 +39,11 @@ PageOption = Annotated[
     typer.Option(help="Write everything as one self-contained .html page."),
     Formerly("--html"),
 ]
-OutOption = Annotated[
-    Path | None,
+KeepOption = Annotated[
+    str | None,
     typer.Option(
-        help="Write the rows to this .csv, .parquet or .json file, and where they come from "
-        "beside it."
+        help="Keep the result in the workspace under this name, with where it comes from; "
+        "prophase report shows it again."
     ),
 ]
 FiguresOption = Annotated[

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, progress_bar, show_result, write_table
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    keep_result,
+    progress_bar,
+    show_result,
+    write_table,
+)
 from prophase.cli.replay_options import (
     ClusterSettings,
     ReplayRules,
@@ -145,7 +152,7 @@ def command(
 
     `prophase simulate workflows --cluster '20x0 16c' --depends attr_parents`
 
-    `prophase simulate ws --by user --prices prices.toml --page report.html`
+    `prophase simulate ws --by user --prices prices.toml --page report.html --keep by-user`
 
     `prophase simulate jobs.csv --source pai-sim --preset pai --pai-gpus 600 --order shortest`
 
@@ -175,7 +182,7 @@ def command(
     if theory and preset == "openb":
         raise ParameterError("--theory: pods of --preset openb never leave, so nobody queues.")
     out, shown = wanted.out, format in (Format.html, Format.markdown)
-    wanted.check(preset=preset)
+    wanted.check(path, preset=preset)
     with progress_bar() as progress:
         progress("reading the trace", None)
         table: pd.DataFrame | None
@@ -200,6 +207,9 @@ def command(
     if out is not None and table is not None:
         write_table(table, out, "job")
     show_result(result, format)
+    kept = keep_result(result, wanted.keep, path)
+    if kept is not None and table is not None:
+        write_table(table, kept / "jobs.parquet", "job")
 
 
 def _replay(

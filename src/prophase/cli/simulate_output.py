@@ -12,11 +12,12 @@ from prophase.cli.output import (
     check_file,
     check_folder,
     check_table,
+    kept_folder,
     write_figures,
     write_page,
     write_table,
 )
-from prophase.cli.shared_options import FiguresOption, PageOption, PricesOption
+from prophase.cli.shared_options import FiguresOption, KeepOption, PageOption, PricesOption
 from prophase.cli.trace_options import BY
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
@@ -58,8 +59,9 @@ class SimulateOutputs:
     ] = None
     page: PageOption = None
     figures: FiguresOption = None
+    keep: KeepOption = None
 
-    def check(self, *, preset: str | None) -> None:
+    def check(self, path: Path, *, preset: str | None) -> None:
         """Say before the work begins what cannot be written."""
         if preset is not None:
             for name, value in vars(self).items():
@@ -72,6 +74,7 @@ class SimulateOutputs:
         check_table("--attempts-out", self.attempts_out)
         check_file("--page", self.page)
         check_folder("--figures", self.figures)
+        kept_folder(self.keep, path)
 
     def check_measures(self, workload: Workload, cluster: Cluster) -> None:
         """Say before the replay that a class or a price is not known."""

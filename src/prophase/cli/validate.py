@@ -12,6 +12,8 @@ from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
+    keep_result,
+    kept_folder,
     progress_bar,
     show_result,
     write_figures,
@@ -19,7 +21,7 @@ from prophase.cli.output import (
     write_table,
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings, SlurmOption
-from prophase.cli.shared_options import FiguresOption, PageOption, SeedOption
+from prophase.cli.shared_options import FiguresOption, KeepOption, PageOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError, storage_error
 from prophase.json_types import JsonObject
@@ -64,6 +66,7 @@ class ValidationOutputs:
     ] = None
     page: PageOption = None
     figures: FiguresOption = None
+    keep: KeepOption = None
 
 
 def command(
@@ -108,6 +111,7 @@ def command(
     from prophase.sim.validation.replay_check import Scoring, check_replay
     from prophase.sim.validation.verdict import Thresholds
 
+    kept_folder(outputs.keep, path)
     if scored.learn_rules:
         _refuse_beside_rules(slurm, scored)
     scoring = Scoring(
@@ -129,6 +133,7 @@ def command(
         found, result = check_replay(trace, machines, policy, scoring, progress)
         result = with_validation_figures(result, found)
     show_result(result, format)
+    keep_result(result, outputs.keep, path)
     if outputs.jobs_out is not None:
         write_table(found.jobs, outputs.jobs_out, "job")
     if outputs.page is not None:

@@ -12,17 +12,15 @@ from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
-    check_table,
+    RowOutputs,
     progress_bar,
     show_result,
-    write_rows,
 )
 from prophase.cli.replay_options import SCALING, ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import (
     GoalOption,
     LoadOption,
-    OutOption,
     PricesOption,
     SeedsOption,
     SizingOption,
@@ -92,6 +90,7 @@ def command(
     path: TraceArgument,
     cluster: ClusterSettings,
     replay: ReplaySettings,
+    outputs: RowOutputs,
     changes: Changes,
     promise: Goal,
     source: SourceOption = None,
@@ -105,7 +104,6 @@ def command(
         Formerly("--block-h"),
     ] = "auto",
     workers: WorkersOption = "0",
-    out: OutOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Compare changes with a baseline, each on its own, on the same jobs.
@@ -136,7 +134,7 @@ def command(
     from prophase.sim.whatif.smallest_cluster import parse_wait_target
     from prophase.workers import parse_workers
 
-    check_table("--out", out)
+    outputs.check(path)
     question = _question(changes)
     sizings = [item.strip() for item in changes.sizing.split(",")] if changes.sizing else []
     goal = promise.goal
@@ -197,7 +195,7 @@ def command(
                 data_hash=trace.data_hash,
             )
     show_result(result, format)
-    write_rows(result, out)
+    outputs.write(result, path)
     if result.tone == "bad":
         raise typer.Exit(1)
 

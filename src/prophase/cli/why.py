@@ -15,13 +15,21 @@ from prophase.cli.output import (
     as_typed,
     check_file,
     check_folder,
+    keep_result,
+    kept_folder,
     progress_bar,
     show_result,
     write_page,
     write_tables,
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings
-from prophase.cli.shared_options import PageOption, PricesOption, SeedOption, ShortBelowOption
+from prophase.cli.shared_options import (
+    KeepOption,
+    PageOption,
+    PricesOption,
+    SeedOption,
+    ShortBelowOption,
+)
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ class WhyOutputs:
         Path | None,
         typer.Option(help="Write every table as CSV into this folder, jobs.csv has each job."),
     ] = None
+    keep: KeepOption = None
 
 
 def command(
@@ -84,6 +93,7 @@ def command(
     page, out = outputs.page, outputs.out
     check_file("--page", page)
     check_folder("--out", out)
+    kept_folder(outputs.keep, path)
     priced = Prices.read(prices) if prices is not None else None
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
     with progress_bar() as progress:
@@ -107,6 +117,7 @@ def command(
     show_result(result if page is not None else result.noted(more), format)
     if page is not None:
         write_page(result, page)
+    keep_result(result, outputs.keep, path)
     if out is not None:
         _write_tables(found, out)
 

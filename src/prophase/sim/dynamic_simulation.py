@@ -183,6 +183,7 @@ def _with_order(
     rules = setting.rules._replace(
         keys_move=True,
         resort=moving.resort,
+        still=moving.still,
         rekey_s=float(options.pop("rekey_s", moving.rekey_s)),
     )
     charge = _charge(workload, str(options.pop("charge", moving.charge)))

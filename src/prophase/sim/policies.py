@@ -7,8 +7,8 @@ packs a node full before it takes the next).
 
 An order is either plain NumPy, a key per job of the workload, or *moves*: compiled to ``KEY``,
 with ``refresh`` (compiled to ``REFRESH``), ``prepare`` (returns its facts), ``RESORT = True``
-(a start changes keys), ``REKEY_S`` (seconds between two looks at keys) and ``CHARGE`` (what
-usage is counted in) beside it.
+(a start changes keys), ``STILL = True`` (a job that waits keeps its key), ``REKEY_S`` (seconds
+between two looks at keys) and ``CHARGE`` (what usage is counted in) beside it.
 
 Another package offers policies of its own by entry points: groups ``prophase.orders`` and
 ``prophase.places``, the policy's name, and the module that holds it.
@@ -69,6 +69,7 @@ class OrderPolicy:
     #: (workload, cluster, owners, options) -> facts
     prepare: Callable[..., Floats] | None = None
     resort: bool = False
+    still: bool = False
     rekey_s: float = 0.0
     #: what usage is counted in: "gpus", "cores", or "auto" for GPUs where there are any
     charge: str = "auto"
@@ -147,6 +148,7 @@ def _order_policy(name: str, module: ModuleType) -> OrderPolicy:
         getattr(module, "refresh", None),
         getattr(module, "prepare", None),
         getattr(module, "RESORT", False),
+        getattr(module, "STILL", False),
         getattr(module, "REKEY_S", 0.0),
         getattr(module, "CHARGE", "auto"),
     )

@@ -112,6 +112,29 @@ def test_what_history_or_cluster_cannot_answer_is_not_answered(
     assert found.share_within(60.0) is None
 
 
+def test_a_log_whose_nodes_cannot_hold_what_runs_is_still_answered(log: pd.DataFrame) -> None:
+    now_s = busy_instant(log)
+    # every job of the log on one node, and one waiting job that no node could hold
+    wrong = log.assign(after_nodes="node-0")
+    row = waiting_at(log, now_s).index[0]
+    wrong.loc[row, "instances"] = 99.0
+    found = forecast_start(wrong, CLUSTER, {"request_gpus": 1.0}, now_s=now_s, draws=10)
+    assert found.known
+    assert "free room may be more scattered" in found.notes[0]
+    assert f"left out: 1 waiting ({log.loc[row, 'job_id']})" in found.notes[1]
+
+
+def test_a_running_job_without_room_is_left_aside_and_named(log: pd.DataFrame) -> None:
+    now_s = busy_instant(log)
+    running = log[(log["start_s"] <= now_s) & (log["end_s"] > now_s)]
+    assert len(running) > 3
+    wide = log.copy()
+    wide.loc[running.index[0], "instances"] = 99.0
+    found = forecast_start(wide, CLUSTER, {"request_gpus": 1.0}, now_s=now_s, draws=10)
+    assert found.known
+    assert any(f"({running['job_id'].iloc[0]}): they are taken" in note for note in found.notes)
+
+
 @pytest.mark.parametrize(
     ("job", "message"),
     [("j1", "has already run"), ("j1199", "not submitted"), ("nobody", "not in the job table")],

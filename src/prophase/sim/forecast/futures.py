@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.sim.cluster import Cluster
-from prophase.sim.forecast.queue_state import HELD, QueueState, RunningJobs, unfit
+from prophase.sim.forecast.queue_state import HELD, QueueState, StandingJobs, unfit
 from prophase.sim.forecast.remaining_time import RunTimes
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.simulation import simulate
@@ -61,7 +61,7 @@ class Futures:
         """Draw run times and newcomers; jobs that fit on no node are left out and named."""
         rng = np.random.default_rng(random_state)
         history = RunTimes.of(state.finished, state.running.drop(columns=HELD, errors="ignore"))
-        standing = RunningJobs.on(state.running, cluster, place)
+        standing = StandingJobs.on(state.running, cluster, place)
         running, cluster, notes = standing.rows, standing.cluster, list(standing.notes)
         past = _past_days(state) if newcomers else None
         if newcomers and past is None:

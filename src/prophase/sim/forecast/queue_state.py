@@ -117,7 +117,7 @@ def pinned(running: pd.DataFrame, cluster: Cluster) -> tuple[pd.DataFrame, Clust
 
 
 @dataclass(frozen=True)
-class RunningJobs:
+class StandingJobs:
     """Running jobs as the cluster holds them, one row per job and node.
 
     Attributes

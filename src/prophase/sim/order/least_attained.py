@@ -5,6 +5,9 @@ from __future__ import annotations
 from prophase.sim.compilation import njit
 from prophase.sim.signatures import JOB_ATTAINED, KEY, Floats
 
+#: a job that waits keeps its key
+STILL = True
+
 
 @njit(KEY, cache=True)
 def least_attained(jobs: Floats, job: int, owners: Floats, now: float, facts: Floats) -> float:

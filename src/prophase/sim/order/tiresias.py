@@ -18,6 +18,9 @@ from prophase.sim.workload import Workload
 #: later than any submission
 _BEHIND = 1e12
 
+#: a job that waits keeps its key
+STILL = True
+
 
 @njit(KEY, cache=True)
 def tiresias(jobs: Floats, job: int, owners: Floats, now: float, facts: Floats) -> float:

@@ -35,6 +35,8 @@ class Rules(NamedTuple):
     keys_move: Flag = False
     rekey_s: Float = 0.0
     resort: Flag = False
+    #: do the keys of waiting jobs stay, whatever usage there is?
+    still: Flag = False
     half_life_s: Float = 0.0
     #: may a job preempt others; run time it is sure of; checkpoint interval; restart cost
     preempt: Flag = False

@@ -70,10 +70,10 @@ def _is_considered(job, turn, jobs, owners, queue, rules, counts):
 
 
 @njit(**LOOP)
-def _preempt(job, now, jobs, owners, nodes, queue, running, plan, trees, rules, counts):
+def _preempt(job, now, jobs, owners, nodes, queue, running, trees, rules, counts):
     """Stop jobs that come after this one, if that makes room for it; tell whether it did."""
     shape, victims, key = jobs.shape_of[job], queue.victims, queue.keys[job]
-    count = choose_victims(key, shape, now, jobs, nodes, queue, running, plan.future, rules, counts)
+    count = choose_victims(key, shape, now, jobs, nodes, queue, running, rules, counts)
     if count == 0:
         queue.unmoved_at[shape] = counts[PASSES]
         return False
@@ -172,7 +172,7 @@ def _place(job, turn, policy, rules, jobs, owners, nodes, queue, running, plan, 
         not fits_now
         and turn.preempts
         and queue.unmoved_at[shape] != passed
-        and _preempt(job, turn.now, jobs, owners, nodes, queue, running, plan, trees, rules, counts)
+        and _preempt(job, turn.now, jobs, owners, nodes, queue, running, trees, rules, counts)
     ):
         fits_now = place_gang(policy, nodes.matrix, jobs.asks, shape, trees, running.placed, first)
     if turn.queue == EASY and fits_now and counts[HEAD] >= 0:
@@ -205,6 +205,8 @@ def _begin(job, turn, jobs, owners, nodes, queue, running, plan, rules, counts):
 @njit(**PART)
 def _close_gap(waiting, kept, place, count):
     """Move the jobs from a place on up to those that were kept; return how many there are."""
+    if kept == place:
+        return count
     for rest in range(place, count):
         waiting[kept] = waiting[rest]
         kept += 1
@@ -253,7 +255,8 @@ def scheduling_pass(
         if counts[HEAD] < 0:
             counts[HEAD] = jobs.shape_of[job]
             queue.per_user[int(jobs.table[job, JOB_USER])] += 1
-        if counts[FAILED_KINDS] >= counts[KINDS] and not turn.preempts:
+        # every kind that waits has found no room, nor anybody to make room for it
+        if counts[FAILED_KINDS] >= counts[KINDS] and not (turn.preempts and rules.resort):
             break
     counts[WAITING] = _close_gap(waiting, kept, place, counts[WAITING])
     for back in range(counts[EVICTED]):

@@ -37,18 +37,20 @@ def leave_queue(shape, jobs, queue, counts):
 def find_keys(fresh, now, order, jobs, owners, queue, running, rules, counts):
     """Ask the order for the keys of all waiting jobs, and of those that could be preempted.
 
-    Between two evaluations (not ``fresh``) only jobs that have just come are given a key.
+    Between two evaluations (not ``fresh``) only jobs that have just come are given a key, and in
+    an order whose keys move only while jobs run (``rules.still``) the others keep theirs.
     """
     if not rules.keys_move:
         return
     keys, usage = queue.keys, owners.table
-    for owner in range(usage.shape[0]):
-        update_usage(usage, owner, now, rules.half_life_s)
+    if not rules.still:
+        for owner in range(usage.shape[0]):
+            update_usage(usage, owner, now, rules.half_life_s)
     if fresh:
         order.refresh(usage, now, order.facts)
     for place in range(counts[WAITING]):
         job = queue.jobs[place]
-        if fresh or np.isnan(keys[job]):
+        if (fresh and not rules.still) or np.isnan(keys[job]):
             keys[job] = order.key(jobs.table, job, usage, now, order.facts)
     if fresh and rules.preempt:
         for place in range(counts[RUNNING]):
