@@ -157,7 +157,7 @@ def _not_measured(jobs: pd.DataFrame, what: Resource) -> str:
     others = [one.name for one in RESOURCES.values() if np.isfinite(one.used(jobs)).any()]
     instead = f" It has the use of: {', '.join(others)} (--resource)." if others else ""
     return (
-        f"no job can be replayed: no measured peak ({what.use_column}) is in this trace, so nothing "
+        f"no job can be replayed: no measured peak ({what.use_column}) is here, so nothing "
         f"can be told of its {what.spoken}.{instead} Add it to the jobs, or measure some runs: "
         "prophase log."
     )
