@@ -151,6 +151,18 @@ def test_a_chosen_risk_is_kept() -> None:
         assert abs(kills / 1000 - risk) < 0.01
 
 
+def test_runs_that_begin_together_are_not_sized_by_a_view_that_is_not_shown_to_hold() -> None:
+    """Runs with a small input needed little so far; many of them begin before the next reports."""
+    sizer = LeastWaste(0.01)
+    for number in range(60):
+        small = number % 2 == 0
+        known = {**ASKED, "input_gib": 1.0 if small else 8.0}
+        sizer.observe("align", known, 2.0 if small else 16.0, 0.5, False)
+    small = {**ASKED, "input_gib": 1.0}
+    assert sizer.predict("align", small) < 4.0
+    assert sizer.predict("align", {**small, "submit_s": 1.0}) >= 16.0
+
+
 def test_old_runs_are_forgotten() -> None:
     sizer = _taught([1.0] * 500 + [2.0] * 500)
     assert sizer.histories_["align"].count <= sizer.settings.remembered * 2

@@ -55,6 +55,10 @@ _UNSEEN_POWER = 2.0
 _STEPS_TO_REQUEST = np.arange(1, 7) / 6
 #: with a smaller risk a task without history gets its whole request
 _COLD_RISK = 0.01
+#: with a risk and others under way, less than the highest peak is asked for once so many kills
+#: would have been seen. Of 1, 3, 5 and 10 the first that holds the risk on mag, where runs of one
+#: assembly begin together and are alike
+_SHOWN_KILLS = 5.0
 #: runs from which a rise of the peaks counts
 _FEWEST_RISING = 5
 #: a retry that would be this near to the request asks for the whole
@@ -152,7 +156,24 @@ class LeastWaste(OnlineSizer):
         assert left is not None
         if not len(left):
             return [GROWTH * above], outlook
-        return left.ladder(self.price_.per_kill(task, self._usual_hours(task)))[0], outlook
+        rungs = left.ladder(self.price_.per_kill(task, self._usual_hours(task)))[0]
+        if under_way is None:
+            rungs = self._not_all_at_once(rungs, history, features)
+        return rungs, outlook
+
+    def _not_all_at_once(
+        self, rungs: list[float], history: TaskHistory, features: Features
+    ) -> list[float]:
+        """Return rungs from the highest peak on, where a view that is wrong would kill many.
+
+        Runs that begin together are sized by the same view before one of them reports. That it
+        is right about all but a share of them is shown by as many runs as have such kills.
+        """
+        if self.risk is None or not history.open or self.risk * history.count >= _SHOWN_KILLS:
+            return rungs
+        most = self._most(history, features)
+        least = history.highest if most is None else min(history.highest, most)
+        return rungs if rungs[0] >= least else [least, *(rung for rung in rungs if rung > least)]
 
     def outlook(
         self,

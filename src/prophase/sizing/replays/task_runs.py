@@ -157,9 +157,9 @@ def _not_measured(jobs: pd.DataFrame, what: Resource) -> str:
     others = [one.name for one in RESOURCES.values() if np.isfinite(one.used(jobs)).any()]
     instead = f" It has the use of: {', '.join(others)} (--resource)." if others else ""
     return (
-        f"no job can be replayed: this trace does not hold {what.use_column} of any job, so "
-        f"nothing can be told of its {what.spoken}.{instead} Add it to the jobs, or measure "
-        "some runs: prophase log."
+        f"no job can be replayed: no measured peak ({what.use_column}) is here, so nothing "
+        f"can be told of its {what.spoken}.{instead} Add it to the jobs, or measure some runs: "
+        "prophase log."
     )
 
 
