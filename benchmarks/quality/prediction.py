@@ -386,8 +386,8 @@ def peers(train: pd.DataFrame, test: pd.DataFrame) -> Found:
     for name, quantiles in PEERS.items():
         try:
             held, said = quantiles(seen[:cut], value[:cut], [seen[cut:], looked])
-        except ImportError as cause:
-            print(f"  {name}: not compared: {cause}", flush=True)
+        except Exception as cause:  # of other libraries: not installed, or no column to learn from
+            print(f"  {name}: not compared: {str(cause).splitlines()[0]}", flush=True)
             continue
         misses = np.maximum(held[0.05] - value[cut:], value[cut:] - held[0.95])
         margin = np.quantile(misses, min(1.0, 0.9 * (1 + 1 / len(misses))))
