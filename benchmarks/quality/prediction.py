@@ -16,6 +16,7 @@ names as text with answers that do not, on workflows that were left out and on l
 
     python benchmarks/quality/prediction.py [--part pai,splits,later,confirm,usage,gpumemnet]
     python benchmarks/quality/prediction.py --part ahead,clusters,stability,names --most 12000
+    python benchmarks/quality/prediction.py --part ahead --most 5000 --traces philly,kth
 """
 
 from __future__ import annotations
@@ -218,10 +219,10 @@ def latest(jobs: pd.DataFrame, most: int) -> pd.DataFrame:
     return jobs.iloc[np.sort(order[-most:])] if most else jobs
 
 
-def ahead(most: int = 0) -> None:
+def ahead(most: int = 0, traces: Sequence[str] = TRACES) -> None:
     """Judge on the last 40, 25 and 10 % of every trace, learnt once and online."""
     runs: dict[str, Found] = {}
-    for trace in TRACES:
+    for trace in traces:
         jobs = latest(jobs_of(trace), most)
         for cut in CUTS:
             try:
@@ -233,7 +234,7 @@ def ahead(most: int = 0) -> None:
             train, test = jobs.iloc[split.train], jobs.iloc[split.test]
             for online in (False, True):
                 runs[_title(f"{trace}, last {cut:.0%}", online)] = _beside(train, test, online)
-    sum_up("ahead", runs)
+    sum_up("ahead" if traces == TRACES else f"ahead, {', '.join(traces)}", runs)
 
 
 def clusters(most: int = 0) -> None:
@@ -385,8 +386,8 @@ def peers(train: pd.DataFrame, test: pd.DataFrame) -> Found:
     for name, quantiles in PEERS.items():
         try:
             held, said = quantiles(seen[:cut], value[:cut], [seen[cut:], looked])
-        except ImportError as cause:
-            print(f"  {name}: not compared: {cause}", flush=True)
+        except Exception as cause:  # of other libraries: not installed, or no column to learn from
+            print(f"  {name}: not compared: {str(cause).splitlines()[0]}", flush=True)
             continue
         misses = np.maximum(held[0.05] - value[cut:], value[cut:] - held[0.95])
         margin = np.quantile(misses, min(1.0, 0.9 * (1 + 1 / len(misses))))
@@ -562,13 +563,19 @@ PARTS: dict[str, Callable[[], None]] = {
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--part", default=",".join([*PARTS, *SAMPLED]))
+    options.add_argument(
+        "--traces", default="", help="ahead: only traces that contain one of these"
+    )
     options.add_argument("--most", type=int, default=0, help="last jobs of each trace; 0 is all")
     chosen = options.parse_args()
     if not DATA.is_dir():
         print(f"No real rows at {DATA}; set PROPHASE_DATA.")
         return
+    some = tuple(t for t in TRACES if any(word in t for word in chosen.traces.split(",")))
     for part in chosen.part.split(","):
-        if part in SAMPLED:
+        if part == "ahead":
+            ahead(chosen.most, some)
+        elif part in SAMPLED:
             SAMPLED[part](chosen.most)
         else:
             PARTS[part]()

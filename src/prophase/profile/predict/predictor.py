@@ -337,9 +337,6 @@ class Predictor(ABC):
     def _learn(self, question: Question, values: Floats) -> None:  # noqa: B027
         """Learn from finished jobs beyond remembering them; many methods need not."""
 
-    def _weigh(self, question: Question, values: Floats) -> None:  # noqa: B027
-        """Compare what was learned from earlier jobs with the outcomes of later ones."""
-
     def _remember(self, finished: pd.DataFrame, end: Floats, values: Floats) -> None:  # noqa: B027
         """Take note of finished jobs with all their columns, for methods that learn from use."""
 
@@ -381,9 +378,6 @@ class Predictor(ABC):
                 lag = fresh.arrival - self._newest(fresh.as_of)
                 self.usual_lag_ = 2 * float(np.quantile(lag, 0.99))
                 frozen = question.rows(late, np.full(len(late), cut))
-                twice = np.concatenate([late, late])
-                moments = np.concatenate([fresh.as_of, frozen.as_of])
-                self._weigh(question.rows(twice, moments), values[twice])
                 self._judge(fresh, values[late], end[late], stale=False)
                 self._judge(frozen, values[late], end[late], stale=True)
         self._learn(question, values)
