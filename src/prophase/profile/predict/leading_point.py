@@ -4,8 +4,8 @@ The back-off median is a rule that needs no learning, and leads. Another number 
 where it has proved better: where the gain over the earlier jobs of the same stratum is larger
 than chance allows, and no single measure (within a factor of two, within 20 %, squared error)
 got worse. Of fourteen traces, each judged at three cuts, learnt once and online, this kept up
-with the better of back-off and global median in 71 of 84 runs; with the distribution's own number
-leading until it proved worse, in 48. Of a job that is like none before, the distribution may be
+with the better of back-off and global median in 68 of 84 runs; with the distribution's own number
+leading until it proved worse, in 47. Of a job that is like none before, the distribution may be
 that of another world, and where no earlier part of the history could be judged, since no job had
 ended before the others came, nothing has shown what it is worth: there the back-off median stays.
 

@@ -8,7 +8,7 @@ Columns say it (``queue``, ``attr_qos``, ``group``, ``attr_dependency``, ``attr_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -166,13 +166,6 @@ def beyond_limits(
         [bool(name) and name not in reserved for name in demands.reservation], np.bool_
     )
     return {why: rows for why, rows in checks.items() if rows.any()}
-
-
-def without_lost_reservations(demands: JobDemands, rules: SiteRules) -> JobDemands:
-    """Let jobs run anywhere whose reservation nobody knows any more."""
-    known = {one.name for one in rules.reservations}
-    kept = np.array([name if name in known else "" for name in demands.reservation], object)
-    return replace(demands, reservation=kept)
 
 
 def _above(asks: Ints, limits: list[Limit]) -> NDArray[np.bool_]:
