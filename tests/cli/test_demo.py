@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from tests.made_demo import SMALL
 
-from prophase import __version__
+from prophase import __version__, units
 from prophase.cli import demo_data
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.result.json_form import read_result
 from prophase.result.stored import stored_reports
+from prophase.study.study_answers import with_range
 from prophase.trace.workspace_paths import PROFILES
 
 
@@ -61,12 +62,11 @@ def _tells_what_the_json_tells(page: str, answer: dict[str, object]) -> None:
     """Hold the numbers of the page against those of the JSON."""
     proof = answer["results"]["proof"]  # type: ignore[index]
     saving, total = proof["saving"], proof["totals"][0]
-    assert f"{100 * saving['value']:.1f} %" in page
+    assert units.percent(saving["value"]) in page
     if saving["low"] is None:
         assert saving["reason"].startswith("too short to say")
     else:
-        span = f"({100 * saving['low']:.1f} to {100 * saving['high']:.1f})"
-        assert f"{100 * saving['value']:.1f} % <small>{span}</small>" in page
+        assert f"{with_range(saving).replace(' (', ' <small>(')}</small>" in page
     for hours in (total["today"], total["advised"]):
         assert f"{hours:,.0f}" in page
     assert f"{proof['advised_jobs']:,} of {proof['jobs']:,} jobs" in page

@@ -49,7 +49,7 @@ def test_the_rows_are_written_with_where_they_come_from(prophase_here, log, tmp_
     origin = json.loads((tmp_path / "eta.csv.provenance.json").read_text())
     assert origin["command"].startswith("prophase eta")
     assert origin["data_hash"]
-    done = prophase_here(*asked, "--keep", "mine")
+    done = prophase_here(*asked, "--save-as", "mine")
     assert done.returncode == 2
     assert "is no workspace" in done.stderr
 

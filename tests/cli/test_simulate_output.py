@@ -117,13 +117,13 @@ def test_every_table_says_beside_it_where_it_comes_from(prophase_here, dump, tmp
 def test_a_replay_is_kept_in_the_workspace_and_shown_again(prophase_here, dump, tmp_path):
     made = prophase_here("import", "philly", dump, "--workspace", "ws")
     assert made.returncode == 0, made.stderr
-    done = prophase_here("simulate", "ws", "--cluster", "1x2", "--keep", "base")
+    done = prophase_here("simulate", "ws", "--cluster", "1x2", "--save-as", "base")
     assert done.returncode == 0, done.stderr
     kept = tmp_path / "ws" / "reports" / "base"
     assert len(pd.read_parquet(kept / "jobs.parquet")) == 3
     origin = json.loads((kept / "jobs.parquet.provenance.json").read_text())
-    assert origin["command"] == "prophase simulate ws --cluster 1x2 --keep base"
+    assert origin["command"] == "prophase simulate ws --cluster 1x2 --save-as base"
     assert "of the jobs waited" in prophase_here("report", "ws", "base").stdout
-    other = prophase_here("whatif", "ws", "--cluster", "1x2", "--load", "2", "--keep", "../base")
+    other = prophase_here("whatif", "ws", "--cluster", "1x2", "--load", "2", "--save-as", "../base")
     assert other.returncode == 2
     assert "give it a name of letters" in other.stderr

@@ -18,7 +18,7 @@ import typer
 from prophase.cli.provenance import command_asked, with_recorded_provenance, write_provenance
 from prophase.cli.provenance import typed_command as typed_command
 from prophase.cli.settings import Formerly
-from prophase.cli.shared_options import KeepOption
+from prophase.cli.shared_options import SaveOption
 from prophase.errors import ParameterError, storage_error
 from prophase.plain import finite as finite
 from prophase.plural import counted
@@ -192,7 +192,7 @@ class RowOutputs:
             "beside it."
         ),
     ] = None
-    keep: KeepOption = None
+    keep: SaveOption = None
 
     def check(self, path: Path) -> None:
         """Say before the work begins what cannot be written."""
@@ -216,10 +216,10 @@ def kept_folder(name: str | None, path: Path) -> Path | None:
     if name is None:
         return None
     if re.fullmatch(r"[\w-][\w.-]*", name) is None:
-        raise ParameterError(f"--keep {name}: give it a name of letters, digits, '-' and '_'.")
+        raise ParameterError(f"--save-as {name}: give it a name of letters, digits, '-' and '_'.")
     if not Workspace.is_at(path):
         raise ParameterError(
-            f"--keep {name}: {path} is no workspace that could keep it. Make one first: "
+            f"--save-as {name}: {path} is no workspace that could keep it. Make one first: "
             f"prophase import SOURCE {as_typed(path)} --workspace ws; or write files (--out)."
         )
     return path / FOLDER / name
@@ -239,7 +239,7 @@ def keep_result(result: Result, name: str | None, path: Path) -> Path | None:
     whole = completed(result)
     if held is not None and held.title != whole.title:
         raise ParameterError(
-            f"--keep {name}: the workspace keeps {held.title!r} under this name. Choose another."
+            f"--save-as {name}: the workspace keeps {held.title!r} under this name. Choose another."
         )
     write_report(whole, folder)
     return folder

@@ -39,11 +39,12 @@ PageOption = Annotated[
     typer.Option(help="Write everything as one self-contained .html page."),
     Formerly("--html"),
 ]
-KeepOption = Annotated[
+SaveOption = Annotated[
     str | None,
     typer.Option(
+        "--save-as",
         help="Keep the result in the workspace under this name, with where it comes from; "
-        "prophase report shows it again."
+        "prophase report shows it again.",
     ),
 ]
 FiguresOption = Annotated[

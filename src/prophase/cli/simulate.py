@@ -152,7 +152,7 @@ def command(
 
     `prophase simulate workflows --cluster '20x0 16c' --depends attr_parents`
 
-    `prophase simulate ws --by user --prices prices.toml --page report.html --keep by-user`
+    `prophase simulate ws --by user --prices prices.toml --page report.html --save-as by-user`
 
     `prophase simulate jobs.csv --source pai-sim --preset pai --pai-gpus 600 --order shortest`
 

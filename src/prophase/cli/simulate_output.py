@@ -17,7 +17,7 @@ from prophase.cli.output import (
     write_page,
     write_table,
 )
-from prophase.cli.shared_options import FiguresOption, KeepOption, PageOption, PricesOption
+from prophase.cli.shared_options import FiguresOption, PageOption, PricesOption, SaveOption
 from prophase.cli.trace_options import BY
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
@@ -59,7 +59,7 @@ class SimulateOutputs:
     ] = None
     page: PageOption = None
     figures: FiguresOption = None
-    keep: KeepOption = None
+    keep: SaveOption = None
 
     def check(self, path: Path, *, preset: str | None) -> None:
         """Say before the work begins what cannot be written."""

@@ -21,7 +21,7 @@ from prophase.cli.output import (
     write_table,
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings, SlurmOption
-from prophase.cli.shared_options import FiguresOption, KeepOption, PageOption, SeedOption
+from prophase.cli.shared_options import FiguresOption, PageOption, SaveOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError, storage_error
 from prophase.json_types import JsonObject
@@ -66,7 +66,7 @@ class ValidationOutputs:
     ] = None
     page: PageOption = None
     figures: FiguresOption = None
-    keep: KeepOption = None
+    keep: SaveOption = None
 
 
 def command(

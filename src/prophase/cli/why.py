@@ -24,9 +24,9 @@ from prophase.cli.output import (
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings
 from prophase.cli.shared_options import (
-    KeepOption,
     PageOption,
     PricesOption,
+    SaveOption,
     SeedOption,
     ShortBelowOption,
 )
@@ -45,7 +45,7 @@ class WhyOutputs:
         Path | None,
         typer.Option(help="Write every table as CSV into this folder, jobs.csv has each job."),
     ] = None
-    keep: KeepOption = None
+    keep: SaveOption = None
 
 
 def command(

@@ -243,6 +243,8 @@ def test_long_work_can_be_cancelled(watched: Watched) -> None:
     page = watched.page
     page.goto(f"{watched.address}/simulator#whatif")
     page.get_by_label("Resampled traces").fill("200")
+    # two days have enough blocks of six hours to draw from
+    page.get_by_label("Hours of a block").fill("6")
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("The work was cancelled")).to_be_visible()
