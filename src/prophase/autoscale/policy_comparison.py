@@ -19,7 +19,6 @@ from prophase.autoscale.fleet import Fleet, Floats
 from prophase.autoscale.memory_kills import KillRule
 from prophase.autoscale.objective import Objective, objective_of
 from prophase.autoscale.phase_labels import RunLabeller, labelled
-from prophase.autoscale.policies.baselines import RecentMax
 from prophase.autoscale.policy_catalogue import WITH_PHASES, available, chosen
 from prophase.autoscale.tuned_policy import TunedPolicy, tune
 from prophase.errors import InputError
@@ -136,22 +135,14 @@ class PolicyComparison:
     def winner(self) -> PolicyScore | None:
         """The least allocation on the fit series; the test series have no say in it.
 
-        A policy with phases has to save, beyond doubt, against the best one without; and where a
-        share of the samples is asked for, every policy against the recent maximum: on series that
-        were left out, those that saved a little on the fit series alone took more.
+        A policy with phases has to save, beyond doubt, against the best one without.
         """
         best = min(self.eligible, key=_expected, default=None)
         plain = [one for one in self.eligible if one.policy not in WITH_PHASES]
-        if best is not None and best.policy in WITH_PHASES and plain:
-            best = self._surely(best, min(plain, key=_expected))
-        simple = next((one for one in self.eligible if one.policy == RecentMax.name), None)
-        if best is None or simple is None or self.objective.kills_per_pod_day is not None:
+        if best is None or best.policy not in WITH_PHASES or not plain:
             return best
-        return self._surely(best, simple)
-
-    def _surely(self, best: PolicyScore, simple: PolicyScore) -> PolicyScore:
-        """Return the first if it saves beyond doubt against the second on the fit series."""
-        return best if self._fitted(best, simple).high < 1 else simple
+        second = min(plain, key=_expected)
+        return best if self._fitted(best, second).high < 1 else second
 
     def gain(self, policy: str, control: str) -> PhaseGain:
         """Return what a policy allocates over another one, with intervals over series."""
