@@ -163,7 +163,8 @@ def _listed(held: LoadedWorkspace, rows: pd.DataFrame, view: TableView) -> JsonO
     for row in listed["rows"]:
         if row.get("submit_s") is not None:
             row["submitted"] = moment_words(float(row["submit_s"]), clock)
-    return {**listed, "columns": _telling(job_table(held)), "money": money_of(held)}
+    columns = held.answer("job-columns", lambda: _telling(job_table(held)))
+    return {**listed, "columns": columns, "money": money_of(held)}
 
 
 def _telling(table: pd.DataFrame) -> list[str]:
