@@ -90,3 +90,78 @@ def test_a_kept_recommender_answers_with_its_prior(tmp_path: Path) -> None:
 def test_a_prior_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ParameterError, match="prior is 'team'"):
         ph.size(history(5), prior="team")  # type: ignore[arg-type]
+
+
+def kinds(own: int, others: int, factor: float = 1.1, user: str = "ann") -> pd.DataFrame:
+    """A task that has run a few times, beside others whose later runs need more than the first."""
+    rows = [("mine", 2.0 + 0.05 * (n % 2)) for n in range(own)]
+    for other in range(others):
+        rows += [(f"of_{'abcdefghij'[other]}", factor if n == 11 else 1.0) for n in range(12)]
+    task, peak = zip(*rows, strict=True)
+    at = np.arange(len(rows))
+    return pd.DataFrame(
+        {
+            "job_id": at.astype(str), "user": user, "task": task, "submit_s": 7200.0 * at,
+            "duration_s": 900.0, "request_memory_gib": 16.0, "memory_peak_gib": peak,
+            "status": "completed",
+        }
+    )  # fmt: skip
+
+
+def of_mine(jobs: pd.DataFrame) -> Recommendation:
+    found = ph.size(jobs, by="user,task")
+    return next(one for one in found.tasks if one.kind.endswith("mine") and one.tenant == "ann")
+
+
+@pytest.mark.parametrize("factor", [1.1, 2.0])
+def test_other_kinds_of_a_tenant_show_how_far_further_runs_go(factor: float) -> None:
+    one = of_mine(kinds(6, 5, factor))
+    assert not one.keep
+    # its own highest peak, how far others went beyond theirs, and 15 %
+    assert one.request == pytest.approx(2.05 * factor * 1.15)
+    assert f"5 other kinds went up to {factor:.3g} times" in one.why
+    # five kinds say little of how many a sixth may kill, and this is told
+    assert one.oom.value == 0.0
+    assert one.oom.high > 0.3
+
+
+@pytest.mark.parametrize(("own", "others"), [(4, 5), (6, 4)])
+def test_four_runs_or_four_kinds_are_too_few(own: int, others: int) -> None:
+    one = of_mine(kinds(own, others))
+    assert one.keep
+    assert "too few runs" in one.why
+
+
+def test_a_kind_of_few_runs_with_a_kill_keeps_its_request() -> None:
+    jobs = kinds(6, 5)
+    jobs.loc[3, ["status", "memory_peak_gib"]] = "oom", 16.0
+    assert of_mine(jobs).keep
+
+
+def test_kinds_of_other_tenants_show_nothing() -> None:
+    mine, theirs = kinds(6, 0), kinds(0, 5, user="bob")
+    theirs["job_id"] = "b" + theirs["job_id"]
+    jobs = pd.concat([mine, theirs], ignore_index=True)
+    assert of_mine(jobs).keep
+    # nor do those of nobody
+    nobody = theirs.assign(user=None)
+    assert of_mine(pd.concat([mine, nobody], ignore_index=True)).keep
+
+
+def test_what_others_show_counts_at_once_when_it_is_observed(tmp_path: Path) -> None:
+    jobs = with_identity(kinds(6, 5), by="user,task")
+    last = jobs["task"].eq("of_e")
+    made = learn_recommender(jobs[~last], resources=["memory"])
+    mine = ("ann", next(kind for _, kind in made.keys("memory") if kind.endswith("mine")))
+    whole = learn_recommender(jobs, resources=["memory"]).of("memory", mine)
+    assert whole is not None
+    assert not whole.keep
+    made.save(tmp_path / "sizes")
+    for one in (made.observed(jobs[last]), made, Recommender.load(tmp_path / "sizes")):
+        before = one.of("memory", mine)
+        assert before is not None
+        if before.keep:
+            one.observe(jobs[last])
+        after = one.of("memory", mine)
+        assert after is not None
+        assert (after.keep, after.request) == (False, pytest.approx(whole.request))

@@ -56,7 +56,13 @@ TaskMaxOom = Annotated[
 class GateSettings:
     """When a task keeps its request."""
 
-    min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10
+    min_runs: Annotated[
+        int,
+        typer.Option(
+            help="Tasks with fewer runs keep their request; from half as many on (5 at least) five "
+            "other tasks of the same tenant may show how far further runs go."
+        ),
+    ] = 10
     task_min_saving: TaskMinSaving = "0%"
     task_max_oom: TaskMaxOom = None
     prior: Annotated[str, PRIOR] = "none"

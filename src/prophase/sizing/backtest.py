@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.sizing.ladder_from_peaks import ladder_of
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.resources import Resource
-from prophase.stats import Estimate, calendar_blocks, share
+from prophase.stats import Estimate, calendar_blocks, share, wilson_ends
 
 #: recommendations is made again whenever the history has grown by this factor
 _GROWTH = 1.25
@@ -80,6 +81,22 @@ class RecommendationBacktest:
             self.oom = share(killed[first:], calendar_blocks(when_s[first:]))
         if reserved > 0:
             self.saving = float(1.0 - asked / reserved)
+
+    def by_kinds(
+        self, exceeded: NDArray[np.bool_], ladder: Sequence[float], requests: Floats, hours: Floats
+    ) -> None:
+        """Count kinds instead of runs: those of which a later run needed more than such a room."""
+        self.count, self.kills = len(exceeded), int(exceeded.sum())
+        low, high = wilson_ends(np.array([exceeded.mean()]), self.count, 1.645)
+        self.oom = Estimate(float(exceeded.mean()), float(low[0]), float(high[0]))
+        self.saves(ladder, requests, hours)
+
+    def saves(self, ladder: Sequence[float], requests: Floats, hours: Floats) -> None:
+        """Compute what the runs so far would have saved at the first rung."""
+        asking = np.isfinite(requests)
+        if asking.any():
+            held = float((requests * hours)[asking].sum())
+            self.saving = 1.0 - ladder[0] * float(hours[asking].sum()) / held
 
 
 def _attempts(rungs: Sequence[float], peak: float) -> int:

@@ -141,6 +141,7 @@ def ladder_of(
     what: Resource,
     when_s: Floats | None = None,
     origins: Floats | None = None,
+    beyond: float = 1.0,
 ) -> tuple[float, ...]:
     """Return the rungs: one exceeded with the risk, a rarer one, and the request.
 
@@ -159,6 +160,8 @@ def ladder_of(
         is ended by its time limit has worked for nothing: the runs of one day count as one.
     origins : array, optional
         The sample or execution of each run, as :func:`independent_runs` has them.
+    beyond : float, optional
+        How many times the highest peak may be needed, as others of as few runs have shown.
     """
     least = what.least
     outlook, growth = outlook_of(peaks), rise_to_come(peaks)
@@ -174,7 +177,8 @@ def ladder_of(
         of = None if origins is None else origins[-RUNS:]
         count = independent_runs(recent, of) if risk <= _SAFE_RISK else len(peaks)
     if what.kills and count * risk < _EXPECTED_KILLS:
-        first = max(first, _MARGIN * float(recent.max()), beyond_seen(recent, risk, days))
+        room = max(_MARGIN, beyond)
+        first = max(first, room * float(recent.max()), beyond_seen(recent, risk, days))
     first *= what.room
     if now > 0:
         # where requests are far above use, room for peaks to come costs next to nothing

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
@@ -102,6 +102,9 @@ class Recommender:
         self._tenants: set[str] = set()
         #: resource -> whose runs may stand beside too few of a kind's own
         self._levels: dict[str, WiderLevels] = {}
+        #: resource -> how often runs of a tenant came, and as of when a recommendation is
+        self._changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._as_of: defaultdict[str, dict[Key, int]] = defaultdict(dict)
 
     def learn(
         self,
@@ -127,6 +130,7 @@ class Recommender:
             self._tenants |= {key[0] for key in self._by_key[resource]}
             self._take(resource, runs)
         self._stale.clear()
+        self._changes.clear()
 
     def observe(self, jobs: pd.DataFrame) -> int:
         """Learn from jobs that have ended since, without a refit; returns how many told something.
@@ -153,7 +157,12 @@ class Recommender:
         made._runs = {name: copy.copy(held) for name, held in self._runs.items()}
         made._by_key = {name: copy.copy(held) for name, held in self._by_key.items()}
         made._stale = defaultdict(set, {name: set(held) for name, held in self._stale.items()})
-        made._tenants, made._levels = set(self._tenants), {}
+        made._tenants = set(self._tenants)
+        made._levels = {
+            name: held.over(made._runs.get(name, {})) for name, held in self._levels.items()
+        }
+        made._changes = defaultdict(Counter, {k: Counter(v) for k, v in self._changes.items()})
+        made._as_of = defaultdict(dict, {k: dict(v) for k, v in self._as_of.items()})
         jobs = with_identity(jobs, None if self.rule == NO_RULE else self.rule)
         kinds = {full_name(key) for key in identity_keys(jobs)}
         made._live = {name: live.apart(kinds) for name, live in self._live.items()}
@@ -172,6 +181,7 @@ class Recommender:
             levels.add(key)
             self._stale[resource] |= {key, *levels.sharing(key)}
             self._tenants.add(key[0])
+            self._changes[resource][key[0]] += 1
         if RESOURCES[resource].kills:
             least = self.gate.sized(RESOURCES[resource]).least
             live = self._live.setdefault(resource, LiveSizing(self.risk, least))
@@ -184,13 +194,21 @@ class Recommender:
         runs = self._runs.get(resource, {})
         if key is None:
             return None
-        if key in self._stale[resource]:
+        if key in self._stale[resource] or self._others_changed(resource, key):
             self._stale[resource].discard(key)
             held[key] = recommended(
                 full_name(key), runs[key], self.risk, self.gate, RESOURCES[resource],
-                self._wider(resource).beside(key),
+                self._wider(resource),
             )  # fmt: skip
+            self._as_of[resource][key] = self._changes[resource][key[0]]
         return held.get(key)
+
+    def _others_changed(self, resource: str, key: Key) -> bool:
+        """Say whether other kinds of its tenant tell more of a kind of few runs by now."""
+        past = self._by_key.get(resource, {}).get(key)
+        if past is None or not self.gate.few(past.runs):
+            return False
+        return self._as_of[resource].get(key, 0) != self._changes[resource][key[0]]
 
     def _wider(self, resource: str) -> WiderLevels:
         if resource not in self._levels:

@@ -3,24 +3,30 @@
 Nothing is taken from others unless the user says so. Then the same kind of other tenants, or the
 other kinds of the same tenant, may make up for runs that a kind does not have yet. They never lower
 a request by themselves: a kind needs runs of its own, and asks for what both of them need.
+
+Without being told so, the kinds of one tenant say one thing of each other: how far further runs
+went beyond the highest of so few. What a kind asks for is its own highest peak with that room.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
 
 from prophase.errors import ParameterError, not_among
 from prophase.sizing.kind_runs import KEPT, KindRuns
+from prophase.sizing.least_waste.ladder import Floats
 from prophase.trace.identity.job_identity import Key
 
 Prior = Literal["none", "kind", "tenant"]
 PRIORS: tuple[Prior, ...] = get_args(Prior)
 #: runs of its own that a kind needs beside those of a wider level
 OWN_RUNS = 3
+#: kinds of a tenant that say how far further runs go, at least and (the latest) at most
+FEWEST_KINDS, _MOST_KINDS = 5, 2000
 _SPOKEN = {"kind": "the same kind of other tenants", "tenant": "other kinds of the same tenant"}
 
 
@@ -66,11 +72,56 @@ class WiderLevels:
         if prior != "none":
             for key in runs:
                 self._members[self._level(key)].append(key)
+        #: tenant -> its kinds, found when they are asked for
+        self._of_tenant: dict[str, Sequence[Key]] = {}
+        #: kind -> by how many first runs, what the highest later peak is of the highest of those
+        self._further: dict[Key, dict[int, float]] = {}
 
     def add(self, key: Key) -> None:
         """Take note of a kind that has runs now."""
         if self.prior != "none" and key not in (members := self._members[self._level(key)]):
             members.append(key)
+        self._further.pop(key, None)
+        if self._of_tenant and key not in self._of_tenant.get(key[0], ()):
+            self._of_tenant[key[0]] = (*self._of_tenant.get(key[0], ()), key)
+
+    def over(self, runs: Mapping[Key, KindRuns]) -> WiderLevels:
+        """Return the levels of a copy of the runs, which may grow while these stay as they are."""
+        made = WiderLevels("none", runs)
+        made.prior = self.prior
+        made._members = defaultdict(list, {name: [*held] for name, held in self._members.items()})
+        made._of_tenant, made._further = dict(self._of_tenant), dict(self._further)
+        return made
+
+    def further(self, tenant: str, count: int) -> Floats:
+        """Return how far runs went beyond the highest of the first ones, a factor per kind.
+
+        Jobs that do not say whose they are, where others do, are nobody's: they say nothing.
+
+        Parameters
+        ----------
+        count : int
+            How many runs are the first ones; kinds of the tenant that have more are asked.
+        """
+        if not self._of_tenant:
+            found: defaultdict[str, list[Key]] = defaultdict(list)
+            for key in self._runs:
+                found[key[0]].append(key)
+            self._of_tenant.update(found)
+        if not tenant and len(self._of_tenant) > 1:
+            return np.empty(0)
+        kinds = self._of_tenant.get(tenant, ())[-_MOST_KINDS:]
+        factors = np.array([self._beyond(key, count) for key in kinds])
+        return factors[np.isfinite(factors)]
+
+    def _beyond(self, key: Key, count: int) -> float:
+        known = self._further.get(key, {})
+        if count not in known:
+            peaks = self._runs[key].of_latest_code().peaks
+            more = len(peaks) > count
+            factor = float(peaks[count:].max() / peaks[:count].max()) if more else np.nan
+            self._further[key] = known = {**known, count: factor}
+        return known[count]
 
     def sharing(self, key: Key) -> list[Key]:
         """Return the other kinds of the same level."""
