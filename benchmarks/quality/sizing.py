@@ -7,7 +7,8 @@ first runs of a task, a change of its code, what a job is told at submission (me
 and the share that is really killed at three risks.
 
     python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,door,limits,
-        others,realised] [--sizers default,...] [--figures F] [--traces chipseq,... of realised]
+        others,realised] [--sizers default,...] [--settings "timeline input, ..." of the table]
+        [--figures F] [--traces chipseq,... of realised]
 """
 
 from __future__ import annotations
@@ -91,9 +92,9 @@ def said(rows: dict[str, dict[str, float]]) -> str:
     )
 
 
-def table(jobs: dict[str, Any], sizers: list[str]) -> None:
+def table(jobs: dict[str, Any], sizers: list[str], settings: list[tuple[str, str]]) -> None:
     """Sizers by protocol and track."""
-    for protocol, track in SETTINGS:
+    for protocol, track in settings:
         found = {
             trace: {
                 row["sizer"]: row
@@ -443,6 +444,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--part", default="table,warm,risk,cold,change,door,limits,others,realised")
     parser.add_argument("--sizers", default=",".join(SIZERS))
+    parser.add_argument("--settings", default=", ".join(" ".join(one) for one in SETTINGS))
     parser.add_argument("--figures", type=Path)
     parser.add_argument("--traces", default=",".join([*TRACES, "wfinstances", "gpumemnet"]))
     options = parser.parse_args()
@@ -453,7 +455,7 @@ def main() -> None:
         else {}
     )
     if "table" in parts:
-        table(jobs, sizers)
+        table(jobs, sizers, [one for one in SETTINGS if " ".join(one) in options.settings])
     if "warm" in parts:
         warm(jobs, sizers)
     if "risk" in parts:
