@@ -33,7 +33,13 @@ from prophase.array_types import Array, Bools, Floats, Ints
 from prophase.plural import counted
 from prophase.profile.predict.expert_weights import ExpertWeights
 from prophase.profile.predict.history import History, Question
-from prophase.profile.predict.leading_point import SIMPLE, TRUSTED, LeadingPoint, gains
+from prophase.profile.predict.leading_point import (
+    SIMPLE,
+    TRUSTED,
+    LeadingPoint,
+    gains,
+    most_useful,
+)
 from prophase.profile.predict.leaf_forest import (
     FEWEST,
     TREES,
@@ -99,6 +105,8 @@ _PLACES = ((np.arange(_STEPS) + 0.5) / _STEPS * POOLED).astype(int)
 _LOW, _HIGH = int(0.05 * _STEPS), int(0.95 * _STEPS)
 #: the back-off median is trusted if so much of the distribution lies within a factor of two
 _AROUND = 0.4
+#: of what jobs use: the place of the distribution's own number among those that could be told
+_OWN = 2
 #: outcomes per expert when weights are learned
 _COMPARED = 24
 #: jobs answered at once; bounds the memory
@@ -471,24 +479,25 @@ class Mixture(Predictor):
         return _replaced(match.reason, rows, told)
 
     def _points(self, simple: Floats, steps: Floats, lead: Ints | None) -> Floats:
-        """Return the numbers that could be told, the one that needs no learning first."""
-        runs = self.target_ == "duration_s"
-        best = (FACTOR_TWO, EXACT_TOO) if runs else (NEARLY_EXACT,)
-        points = np.full((len(simple), 2 + len(best)), np.nan)
-        points[:, SIMPLE] = points[:, TRUSTED] = simple
+        """Return the numbers that could be told, the one that needs no learning first.
+
+        Of run times the other is the most useful of three, of what jobs use the simple one where
+        enough of the distribution lies around it, and the distribution's own.
+        """
+        if self.target_ == "duration_s":
+            points = np.column_stack([simple, simple])
+            rows = np.arange(len(simple)) if lead is None else np.flatnonzero(lead)
+            few = steps[rows][:, ::2]
+            own = best_points(few, self.variance_, FACTOR_TWO, EXACT_TOO)
+            offered = np.column_stack([simple[rows], own])
+            points[rows, TRUSTED] = most_useful(offered, few, self.variance_)
+            return points
         around = np.abs(steps - simple[:, None]) <= FACTOR_TWO[0] + 1e-9
         doubted = around.mean(axis=1) < _AROUND
-        for place, useful in enumerate(best, 2):
-            # where the simple number is doubted, the first of these is trusted
-            wanted = np.ones(len(simple), dtype=np.bool_)
-            if lead is not None:
-                wanted = (lead == place) | (doubted & (lead == TRUSTED) & (place == 2))
-            rows = np.flatnonzero(wanted)
-            if len(rows):
-                looked = steps[rows][:, ::2] if runs else steps[rows]
-                points[rows, place] = best_points(looked, self.variance_, useful)
-        points[doubted, TRUSTED] = points[doubted, 2]
-        return points
+        own = np.full(len(simple), np.nan)
+        rows = np.flatnonzero(doubted | (lead == _OWN if lead is not None else True))
+        own[rows] = best_points(steps[rows], self.variance_, NEARLY_EXACT)[:, 0]
+        return np.column_stack([simple, np.where(doubted, own, simple), own])
 
     def _pooled(
         self, question: Question, recall: list[Recall], weights: Floats, which: Ints
