@@ -53,6 +53,7 @@ from prophase.profile.predict.point_and_range import (
     STRANGER,
     Match,
     PointAndRange,
+    finest,
     strata_of,
 )
 from prophase.profile.predict.pooled_distribution import (
@@ -417,11 +418,11 @@ class Mixture(Predictor):
                 weights, which = self.weights_.at(cell[rows], question.as_of[rows], stale=regime)
                 for first in range(0, len(rows), _BATCH):
                     part = slice(first, first + _BATCH)
-                    steps[rows[part]] = self._pooled(
-                        question.rows(rows[part]),
-                        [memory.rows(rows[part]) for memory in recall],
-                        weights, which[part],
-                    )  # fmt: skip
+                    asked, known = question, recall
+                    if len(rows[part]) < len(question):
+                        asked = question.rows(rows[part])
+                        known = [memory.rows(rows[part]) for memory in recall]
+                    steps[rows[part]] = self._pooled(asked, known, weights, which[part])
         low, high = steps[:, _LOW], steps[:, _HIGH]
         if self.yes_no_:
             return PointAndRange(steps.mean(axis=1), low, high, steps)
@@ -543,8 +544,8 @@ class Mixture(Predictor):
         data = matrix(seen) if self.yes_no_ else rows_for_forests(seen)
         bases = _bases(question, recall, words)
         told = {
-            name: forest.outcomes(data) + bases[name][:, None]
-            for name, forest in self.forests_.items()
+            name: outcomes + bases[name][:, None]
+            for name, outcomes in LeafForest.outcomes_of(self.forests_, data).items()
         }
         if "from_limit" in told:
             # how far from its limit a job ends says nothing of one that has none; and jobs with far
@@ -634,19 +635,14 @@ def _has_limit(question: Question) -> Bools:
 
 def _familiarity(recall: list[Recall]) -> Ints:
     """Return 0, 1, ... by how many finished jobs share the finest key that has any."""
-    count = recall[-1].count
-    for part in reversed(recall[:-1]):
-        count = np.where(part.count > 0, part.count, count)
+    _, count = finest(recall)
     return np.digitize(count, _FAMILIAR)
 
 
 def _of_finest_key(recall: list[Recall]) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
     """Return the past of the finest key that has any, all along and lately, in order of size."""
-    whole, recent = recall[-1].sample.copy(), np.sort(recall[-1].values, axis=1)
-    held = recall[-1].count.copy()
-    for part in reversed(recall[:-1]):
-        known = part.count > 0
-        whole[known] = part.sample[known]
-        recent[known] = np.sort(part.values[known], axis=1)
-        held[known] = part.count[known]
+    place, held = finest(recall)
+    rows = np.arange(len(place))
+    whole = np.array([part.sample for part in recall])[place, rows]
+    recent = np.sort(np.array([part.values for part in recall])[place, rows], axis=1)
     return (whole, np.minimum(held, SAMPLED)), (recent, np.minimum(held, RECENT))
