@@ -34,6 +34,8 @@ _REQUEST = (
 #: stands for the job's name with its numbers folded, where names themselves hardly recur
 FOLDED = "folded_name"
 _WORDS = ("name", "user", "group", "queue", "workload", "task")
+#: attributes that are named one by one
+_NAMED = 2
 #: columns of a level, whether the request belongs to it, and how close a match it is
 _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
     (("name", "user", "group", "queue", "workload", "task"), True, "seen"),
@@ -123,7 +125,7 @@ def choose_levels(jobs: pd.DataFrame, *, clusters: bool = False) -> tuple[Level,
         if closeness == "seen" and (not wanted or columns == ("group",)):
             # a request alone does not say whose job it is, nor an account what kind it is
             closeness = "partly"
-        label = _label(wanted, with_request and bool(request))
+        label = _label(wanted, request if with_request else [])
         if not columns and clusters:
             levels.append(Level((), closeness, "cluster"))
         levels.append(Level(columns, closeness, label, everywhere=not columns))
@@ -245,10 +247,15 @@ def _recurs(values: pd.Series, most: float = _MOST_VALUES) -> bool:
     return bool(known.nunique() <= max(_FEW_VALUES, most * len(known)))
 
 
-def _label(words: list[str], with_request: bool) -> str:
+def _label(words: list[str], request: list[str]) -> str:
     spoken = [_SPOKEN.get(word, word) for word in words]
-    if with_request:
+    attributes = [name for name in request if name.startswith("attr_")]
+    if len(attributes) < len(request):
         spoken.append("request")
+    if len(attributes) > _NAMED:
+        spoken.append("attributes")
+    else:
+        spoken += [name.removeprefix("attr_").replace("_", " ") for name in attributes]
     if len(spoken) < 2:
         return spoken[0] if spoken else "all jobs"
     return ", ".join(spoken[:-1]) + " and " + spoken[-1]
