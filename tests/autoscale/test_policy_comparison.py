@@ -13,6 +13,7 @@ from prophase.autoscale.policies.vpa import Vpa
 from prophase.autoscale.policy import Hysteresis
 from prophase.autoscale.policy_catalogue import ALWAYS
 from prophase.autoscale.policy_comparison import compare, divided, frontier
+from prophase.autoscale.saved_policy import saved_policy
 from prophase.errors import InputError, ParameterError
 
 
@@ -60,6 +61,12 @@ def test_kills_are_what_memory_is_tuned_for():
             assert one.tuned.expected.kills_per_pod_day <= 6.0
     assert "at most 6 kills per pod-day" in found.verdict()
     assert "VPA's rule allocates" in found.verdict() or found.winner.policy == "vpa"
+    kills = found.expected_kills(found.winner)
+    assert kills.value == pytest.approx(found.winner.tuned.expected.kills_per_pod_day)
+    assert kills.low <= kills.value <= kills.high
+    assert ("are sure to keep" in found.verdict()) == (kills.high <= 6.0)
+    held = saved_policy(found).expected
+    assert held["kills_per_pod_day_high"] == kills.high
 
 
 def test_vpas_own_rate_is_an_objective_and_only_of_memory():

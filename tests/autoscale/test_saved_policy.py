@@ -55,6 +55,9 @@ def test_an_unknown_policy_in_a_file_is_named(tmp_path):
     save_model(tmp_path / "x", kind="autoscale.policy", meta={"policy": "magic"})
     with pytest.raises(ModelFileError, match="policy 'magic' is unknown"):
         SavedPolicy.load(tmp_path / "x")
+    save_model(tmp_path / "y", kind="autoscale.policy", meta={"policy": "priced", "state": {}})
+    with pytest.raises(ModelFileError, match="Fit it again"):
+        SavedPolicy.load(tmp_path / "y")
 
 
 def test_a_recommendation_is_the_back_tests_next_decision(found):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import inspect
 import json
 import os
@@ -13,7 +14,7 @@ import pytest
 from typer.main import get_command
 
 from prophase import __version__
-from prophase.cli import provenance
+from prophase.cli import main, provenance
 from prophase.cli.main import COMMANDS, app
 from prophase.trace.workspace import Workspace
 
@@ -50,6 +51,17 @@ def test_every_command_explains_itself_with_an_example(name):
     for parameter in command.params:
         if parameter.name != "help":
             assert getattr(parameter, "help", None), f"{name}: {parameter.name} has no help"
+
+
+def test_a_file_that_the_system_refuses_is_told_in_words(monkeypatch, capsys):
+    def refused(**_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error", "models/phases.model")
+
+    monkeypatch.setattr(main, "app", refused)
+    monkeypatch.setattr(sys, "argv", ["prophase", "phase", "fit"])
+    with pytest.raises(SystemExit):
+        main.run()
+    assert capsys.readouterr().err == "prophase: models/phases.model: Input/output error.\n"
 
 
 def test_asking_wrongly_leaves_with_two_and_nothing_on_stdout(prophase_here):

@@ -12,6 +12,7 @@ import pytest
 from prophase.errors import StorageError
 from prophase.result.json_form import to_dict
 from prophase.study import pipeline as running
+from prophase.study.closing import closing
 from prophase.study.pipeline import StepFailedError, StudyResult, Watching, run_study
 from prophase.study.plan import StudyPlan
 from prophase.study.steps import registry as steps
@@ -149,6 +150,22 @@ def test_what_the_trace_lacks_is_named_and_the_rest_goes_on(
     assert "memory_peak_gib" in found.cannot["proof"]
     assert "list of nodes" in found.cannot["schedules"]
     assert "What could not be done" in [one.title for one in found.report.all_sections()]
+
+
+def test_who_never_asked_for_memory_is_told_what_to_ask_for(
+    plan: StudyPlan, trace: Path, tmp_path: Path
+) -> None:
+    pd.read_csv(trace).drop(columns="request_memory_gib").to_csv(trace, index=False)
+    found = run(plan, tmp_path / "ws")
+    sized = found.results["sizing"]
+    assert not sized["requested"]
+    assert sized["advised"] > 0
+    assert "ask for today" in found.cannot["proof"]
+    lines = closing(found, tmp_path / "report.html")
+    assert lines[0].endswith("need; no job states any today:")
+    assert "->" not in lines[1]
+    assert found.report.answer.endswith("Import a history that has them.")
+    assert f"set {sized['advised']:,} requests" in json.dumps(to_dict(found.report))
 
 
 def test_a_full_disk_while_a_result_is_kept_names_the_step(

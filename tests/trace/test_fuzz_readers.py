@@ -13,14 +13,23 @@ from prophase.errors import ProphaseError
 
 @pytest.mark.parametrize(
     ("name", "inputs"),
-    [("manifests", 150), ("scripts", 150), ("job-csv", 300), ("sacct", 3), ("swf", 3), ("csv", 3)],
+    [
+        ("manifests", 150),
+        ("scripts", 150),
+        ("job-csv", 300),
+        ("sacct-json-rows", 300),
+        ("sacct", 3),
+        ("sacct-json", 2),
+        ("swf", 3),
+        ("csv", 3),
+    ],
 )
 def test_no_input_gives_a_traceback(name: str, inputs: int) -> None:
     found = fuzz(name, inputs, seed=1)
     assert found["examples"] == []
 
 
-@pytest.mark.parametrize("name", ["sacct", "swf", "csv"])
+@pytest.mark.parametrize("name", ["sacct", "sacct-json", "swf", "csv"])
 def test_sound_records_come_out_from_among_broken_ones(name: str) -> None:
     found = fuzz_records(name, 300, seed=1)
     assert found["examples"] == []

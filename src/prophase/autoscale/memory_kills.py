@@ -15,6 +15,7 @@ import numpy as np
 
 from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.errors import ParameterError
+from prophase.stats import Blocks, Estimate, share
 
 _DAY_S = 86_400.0
 
@@ -75,6 +76,22 @@ class KilledFleet:
     @property
     def per_pod_day(self) -> float:
         return len(self.kills) / self.pod_days
+
+    def rate(self) -> Estimate:
+        """Return kills per pod-day on series like these, with an interval over series.
+
+        Examples
+        --------
+        >>> fleet = Fleet.of_runs([[1.0] * 1440] * 8, series_id="abcdefgh", metric="memory_gib")
+        >>> found = killed(fleet, np.full(fleet.decisions, 2.0)).rate()
+        >>> found.value, round(found.high, 1)
+        (0.0, 0.7)
+        """
+        hit = np.zeros(self.fleet.samples, np.bool_)
+        hit[self.kills] = True
+        series = np.unique(self.fleet.series_id, return_inverse=True)[1]
+        blocks = Blocks.of(np.repeat(series, self.fleet.lengths), unit="series")
+        return share(hit, blocks).scaled(_DAY_S / self.fleet.step_s)
 
 
 def killed(

@@ -140,6 +140,8 @@ class ScalingPolicy(ABC):
     name: ClassVar[str]
     #: whether it learns something from fit series that could be learned by heart
     learns: ClassVar[bool] = False
+    #: numbers that `fit` learns and earlier versions did not: a file without them is refused
+    learnt: ClassVar[tuple[str, ...]] = ()
     #: least and greatest setting of the dial
     dials: ClassVar[tuple[float, float]] = (0.3, 30.0)
     #: share of the dial that makes no difference

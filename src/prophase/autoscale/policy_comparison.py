@@ -16,7 +16,7 @@ from prophase.autoscale.allocation_measures import (
     measure,
 )
 from prophase.autoscale.fleet import Fleet, Floats
-from prophase.autoscale.memory_kills import KillRule
+from prophase.autoscale.memory_kills import KillRule, killed
 from prophase.autoscale.objective import Objective, objective_of
 from prophase.autoscale.phase_labels import RunLabeller, labelled
 from prophase.autoscale.policy_catalogue import WITH_PHASES, available, chosen
@@ -168,6 +168,13 @@ class PolicyComparison:
         given = [each.held_out.allocate(each.dial, each.rule) for each in (one.tuned, other.tuned)]
         return _over(fleet, given[0], given[1], self.objective.rule)
 
+    def expected_kills(self, one: PolicyScore) -> Estimate | None:
+        """Return kills per pod-day on the fit series, each held out; None if nobody is killed."""
+        if self.objective.kills_per_pod_day is None:
+            return None
+        tuned, rule = one.tuned, self.objective.rule
+        return killed(tuned.fleet, tuned.held_out.allocate(tuned.dial, tuned.rule), rule).rate()
+
     def does_as_asked(self, one: PolicyScore) -> bool:
         """Return whether a policy keeps on the test series what was asked."""
         found, allowed = one.measures, self.objective.kills_per_pod_day
@@ -196,7 +203,23 @@ class PolicyComparison:
             f"Winner, chosen on the fit series alone: {won.policy}. On the test series it has "
             f"{won.measures.allocation_over_usage:.3f} allocated per used and "
             f"{self._kept(won)}, {word} ({self.objective}, {within}). "
-            f"{self._against_vpa(won)}{self._phases()}"
+            f"{self._promised(won)}{self._against_vpa(won)}{self._phases()}"
+        )
+
+    def _promised(self, won: PolicyScore) -> str:
+        """Say what the fit series let expect of kills, and whether that holds what was asked."""
+        found, allowed = self.expected_kills(won), self.objective.kills_per_pod_day
+        if found is None or allowed is None:
+            return ""
+        if not found.known:
+            return (
+                f"The fit series let expect {found.value:.3g} kills per pod-day (no interval: "
+                f"{found.reason}). "
+            )
+        word = "are sure to keep" if found.high <= allowed else "may not keep"
+        return (
+            f"The fit series, each held out, let expect {found.value:.3g} kills per pod-day "
+            f"({found.low:.2g} to {found.high:.2g}): other series {word} to what was asked. "
         )
 
     def _kept(self, one: PolicyScore) -> str:

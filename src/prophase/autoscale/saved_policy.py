@@ -170,6 +170,8 @@ class SavedPolicy:
             raise ModelFileError(
                 f"{path}: policy {meta['policy']!r} is unknown to this version. Fit it again."
             )
+        if not set(POLICIES[meta["policy"]].learnt) <= set(meta["state"]):
+            raise ModelFileError(f"{path}: was learnt by an earlier version. Fit it again.")
         own = {name: a for name, a in found.arrays.items() if not name.startswith(_FALLBACK)}
         other = {
             name.removeprefix(_FALLBACK): a
@@ -212,6 +214,10 @@ def saved_policy(
 def _of_score(found: PolicyComparison, chosen: PolicyScore, data_hash: str) -> SavedPolicy:
     fit, tuned = found.fit, chosen.tuned
     expected = tuned.expected
+    row = expected.row()
+    kills = found.expected_kills(chosen)
+    if kills is not None:
+        row |= kills.columns("kills_per_pod_day")
     return SavedPolicy(
         policy=tuned.policy,
         dial=tuned.dial,
@@ -223,7 +229,7 @@ def _of_score(found: PolicyComparison, chosen: PolicyScore, data_hash: str) -> S
         highest=float(fit.use.max()),
         kills=found.objective.rule,
         kills_per_pod_day=expected.kills_per_pod_day if is_memory(fit.metric) else None,
-        expected={name: value for name, value in expected.row().items() if value is not None},
+        expected={name: value for name, value in row.items() if value is not None},
         asked=str(found.objective),
         data_hash=data_hash,
         labeller=found.labeller if chosen.policy in WITH_PHASES else None,

@@ -22,6 +22,8 @@ from prophase.errors import InputError
 
 #: samples that settings are chosen on; more series add time and no precision
 _ENOUGH = 400_000
+#: share of the allowed resizes that a setting may need: other series need some more
+_RESIZES = 0.9
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def tune(
             dial = least_dial(variant, plan, some, asked, rule, near=dial) if variant.tuned else 1.0
             given = plan.allocate(dial, rule)
             found = measure(some, given, rule=asked.rule)
-            within = found.resizes_per_1000 <= max_resizes
+            within = found.resizes_per_1000 <= _RESIZES * max_resizes
             met = (asked if variant.tuned else asked.exactly()).is_met(some, given)
             candidate = TunedPolicy(variant, dial, rule, found, within, met, some, plan)
             if best is None or _rank(candidate) < _rank(best):

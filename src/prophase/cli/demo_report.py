@@ -121,7 +121,6 @@ def phase_section(usage: pd.DataFrame, folder: Path, seed: int) -> Section:
 
     detector = PhaseDetector(n_phases=_PHASES, window=_WINDOW, random_state=seed).fit(usage)
     target = folder / PHASES
-    target.parent.mkdir(parents=True, exist_ok=True)
     detector.save(target)
     labelled = detector.label(usage)
     first = str(usage["series_id"].iloc[0])

@@ -14,7 +14,7 @@ import typer
 
 from prophase.cli.command_group import command_group
 from prophase.cli.first_page import PAGE, FirstPage
-from prophase.errors import ProphaseError
+from prophase.errors import ProphaseError, storage_error
 from prophase.version import __version__
 
 if TYPE_CHECKING:
@@ -77,11 +77,19 @@ def _answer() -> None:
     arguments, debug = _spelt_out(sys.argv[1:])
     try:
         app(args=arguments, prog_name="prophase")
-    except ProphaseError as error:
-        if debug:
+    except (ProphaseError, OSError) as error:
+        told = _told(error)
+        if debug or told is None:
             raise
-        typer.echo(f"prophase: {error}", err=True)
-        sys.exit(error.exit_code)
+        typer.echo(f"prophase: {told}", err=True)
+        sys.exit(told.exit_code)
+
+
+def _told(error: ProphaseError | OSError) -> ProphaseError | None:
+    """Return what is said of an error; a pipe or a connection that breaks names no file."""
+    if isinstance(error, ProphaseError):
+        return error
+    return None if error.filename is None else storage_error(error, error.filename)
 
 
 def _spelt_out(arguments: list[str]) -> tuple[list[str], bool]:

@@ -35,7 +35,7 @@ h1{font-size:1.9rem;line-height:1.2;margin:.5rem 0 .25rem}
 h2{font-size:1.3rem;line-height:1.3;margin:0 0 .75rem}
 h3{font-size:1rem;margin:1rem 0 .25rem}
 h3.good{color:var(--good)} h3.warning{color:var(--warning)} h3.bad{color:var(--bad)}
-p,ul{margin:.5rem 0;max-width:46rem}
+p,ul{margin:.5rem 0;max-width:46rem;overflow-wrap:anywhere}
 ul{padding-left:1.25rem} li{margin:.2rem 0}
 a{color:var(--link)}
 .subtitle{color:var(--muted);font-size:1.05rem;overflow-wrap:anywhere}

@@ -30,6 +30,7 @@ from prophase.sim.signatures import (
     JOB_COLUMNS,
     JOB_ESTIMATE,
     JOB_GPUS,
+    JOB_JUMP,
     JOB_KEY,
     JOB_KIND,
     JOB_PARTITION,
@@ -61,6 +62,8 @@ class DynamicSetting:
     key: Callable[..., float] = by_key
     refresh: Callable[..., None] = no_refresh
     order_facts: Floats | None = None
+    #: per job: the seconds run at which its key jumps
+    jump_s: Floats | None = None
     #: per job: believed run time, row of its user among the owners, kind, and priority factors
     estimate_s: Floats | None = None
     user: Ints | None = None
@@ -161,6 +164,7 @@ def _empty_replay(
     """Return the state before the first event."""
     count, shapes = len(jobs.shape_of), len(jobs.asks)
     first_s, kinds = float(jobs.table[0, JOB_SUBMIT]), int(jobs.table[:, JOB_KIND].max()) + 1
+    jumping = count if setting.jump_s is not None and rules.alike else 0
     most = int(jobs.asks[:, ASK_INSTANCES].max(initial=1))
     asked = jobs.asks[jobs.asks[:, ASK_GPUS] > 0, ASK_MILLI]
     slots = 1000 // max(int(asked.min(initial=1000)), 1)
@@ -208,6 +212,9 @@ def _empty_replay(
             record=np.zeros((count + 1, 4), np.int64),
             times=np.zeros((count + 1, 3)),
             placed=np.full((count + most, 2), -1, np.int64),
+            jump_s=np.zeros(jumping),
+            jump_jobs=_ints(jumping),
+            jump_noted=_ints(jumping),
         ),
         r.PlanArrays(
             np.zeros(1),
@@ -301,6 +308,7 @@ def _job_arrays(
     jobs[:, JOB_CHARGE] = 0.0 if setting.charge is None else setting.charge
     jobs[:, JOB_USER] = 0 if setting.user is None else setting.user
     jobs[:, JOB_KIND] = 0 if setting.kind is None else setting.kind
+    jobs[:, JOB_JUMP] = np.inf if setting.jump_s is None else setting.jump_s
     for column in (JOB_PRIORITY, JOB_SIZE, JOB_PARTITION, JOB_QOS):
         jobs[:, column] = setting.factors.get(column, 0.0)
     jobs[:, JOB_REMAINING] = work[first_rung[:-1]]

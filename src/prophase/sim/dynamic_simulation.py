@@ -95,6 +95,7 @@ def simulate_dynamic(
         setting = replace(setting, hours=hours_matrix(rules.hours))
     if rules.share is not None or rules.speeds is not None:
         setting = _with_speeds(setting, workload, cluster, rules.share, rules.speeds)
+    setting = _with_steady_order(setting, moving)
     if rules.failures is not None:
         _refuse_hopeless(workload, rules.failures, rules.preempt)
     planned = [calendar_events(rules.calendar, cluster)] if rules.calendar is not None else []
@@ -197,7 +198,18 @@ def _with_order(
         key=moving.key,
         refresh=moving.refresh or no_refresh,
         order_facts=facts,
+        jump_s=None if moving.jumps is None or facts is None else moving.jumps(workload, facts),
     )
+
+
+def _with_steady_order(setting: DynamicSetting, moving: OrderPolicy | None) -> DynamicSetting:
+    """Say whether running jobs stay in order, so that only the last are looked at for a victim."""
+    rules = setting.rules
+    alike = moving is None
+    if moving is not None and moving.still and not moving.resort and rules.rekey_s == 0:
+        one_speed = not rules.speeds_differ and rules.restart_s == 0
+        alike = moving.alike == "time" or (moving.alike == "work" and one_speed)
+    return replace(setting, rules=rules._replace(alike=rules.preempt and alike))
 
 
 def _charge(workload: Workload, what: str) -> Floats:

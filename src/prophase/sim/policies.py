@@ -7,8 +7,10 @@ packs a node full before it takes the next).
 
 An order is either plain NumPy, a key per job of the workload, or *moves*: compiled to ``KEY``,
 with ``refresh`` (compiled to ``REFRESH``), ``prepare`` (returns its facts), ``RESORT = True``
-(a start changes keys), ``STILL = True`` (a job that waits keeps its key), ``REKEY_S`` (seconds
-between two looks at keys) and ``CHARGE`` (what usage is counted in) beside it.
+(a start changes keys), ``STILL = True`` (a job that waits keeps its key), ``ALIKE`` (the keys of
+running jobs move alike, by "time", or by "work", which needs one speed for all, so that they stay
+in order), ``jumps`` (the seconds run at which the key of each job jumps nevertheless), ``REKEY_S``
+(seconds between two looks at keys) and ``CHARGE`` (what usage is counted in) beside it.
 
 Another package offers policies of its own by entry points: groups ``prophase.orders`` and
 ``prophase.places``, the policy's name, and the module that holds it.
@@ -34,6 +36,7 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.static_loop import PlaceSettings
+from prophase.sim.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,10 @@ class OrderPolicy:
     prepare: Callable[..., Floats] | None = None
     resort: bool = False
     still: bool = False
+    #: "time", "work", or "" if the keys of running jobs do not move alike
+    alike: str = ""
+    #: (workload, facts) -> seconds run at which each job's key jumps
+    jumps: Callable[[Workload, Floats], Floats] | None = None
     rekey_s: float = 0.0
     #: what usage is counted in: "gpus", "cores", or "auto" for GPUs where there are any
     charge: str = "auto"
@@ -149,6 +156,8 @@ def _order_policy(name: str, module: ModuleType) -> OrderPolicy:
         getattr(module, "prepare", None),
         getattr(module, "RESORT", False),
         getattr(module, "STILL", False),
+        getattr(module, "ALIKE", ""),
+        getattr(module, "jumps", None),
         getattr(module, "REKEY_S", 0.0),
         getattr(module, "CHARGE", "auto"),
     )

@@ -101,7 +101,9 @@ JOB_REMAINING, JOB_ATTAINED = range(11, 13)
 #: this attempt: when it began, work to do and overhead before it, work done, speed, last look,
 #: and when the scheduler believes it ends
 JOB_STARTED, JOB_LEFT, JOB_OVERHEAD, JOB_DONE, JOB_RATE, JOB_LOOKED, JOB_BELIEVED = range(13, 20)
-JOB_COLUMNS = 20
+#: the seconds run at which its key jumps, by the order it is in
+JOB_JUMP = 20
+JOB_COLUMNS = 21
 
 #: columns of the owners' matrix; row 0 is everybody. Used so far (decayed), charge per second
 #: now, weight, held milli-GPUs, milli-cores and MiB, the largest of them as a share of the cluster,

@@ -78,7 +78,9 @@ def _to_do(found: StudyResult) -> list[str]:
         ]
     changes = _changes(found)
     named = first_to_try(found.results)
-    if outcome != "undecided":
+    if not sized.get("requested", True):
+        lines = [f"Do: state the {resource} that {what} need; no job states any today:"]
+    elif outcome != "undecided":
         lines = [f"Do: change the {resource} that {what} ask for:"]
     elif named is None:
         lines = [f"Do: wait before you change the {resource} of {what}: {_failed(verdict)}:"]
@@ -89,8 +91,8 @@ def _to_do(found: StudyResult) -> list[str]:
             f"after a week. All {what} are not proven yet: {_failed(verdict)}. They would be:"
         ]
     for one in changes[:_NAMED]:
-        now = "no request" if one["now"] is None else _amount(one["now"], unit)
-        lines.append(f"  {_named(one)}: {now} -> {_amount(one['advice'], unit)}; {one['why']}")
+        now = "" if one["now"] is None else f"{_amount(one['now'], unit)} -> "
+        lines.append(f"  {_named(one)}: {now}{_amount(one['advice'], unit)}; {one['why']}")
     more = sized["advised"] - len(lines) + 1
     if more > 0:
         lines.append(f"  and {more:,} more: prophase size {quote(str(found.workspace))}")

@@ -54,6 +54,9 @@ def monday(results: Results) -> list[Answer]:
     tasks = f"{sized['advised']:,} of {sized['tasks']:,} tasks"
     if not sized["advised"]:
         return [Answer(question, "nothing", f"None of {sized['tasks']:,} tasks gains by a change.")]
+    if not sized.get("requested", True):
+        first = f"{tasks} ran often enough to say what they should ask for; no job says so today."
+        return [Answer(question, f"set {sized['advised']:,} requests", first, "change")]
     outcome = (proof or {}).get("verdict", {}).get("outcome")
     if outcome == "pass":
         first = f"Change the requests of {tasks}, the largest saving first."
@@ -80,10 +83,21 @@ def first_to_try(results: Results) -> str | None:
     return next((one["task"] for one in proof.get("tasks", ())), None)
 
 
-def _why(reason: str) -> str:
-    """Return why a step could not be done as a sentence."""
+def sentence_of(reason: str) -> str:
+    """Return why a step could not be done as the end of a sentence.
+
+    Examples
+    --------
+    >>> sentence_of("needs the nodes")
+    'that needs the nodes.'
+    """
     said = f"that {reason}" if reason.startswith("needs ") else reason
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+    return f"{said.rstrip('.')}."
+
+
+def _why(reason: str) -> str:
+    said = sentence_of(reason)
+    return f"{said[:1].upper()}{said[1:]}"
 
 
 def _waste(described: JsonMapping, results: Results) -> list[Answer]:
@@ -117,6 +131,8 @@ def _change(sized: JsonMapping, results: Results) -> list[Answer]:
     proof = results.get("proof")
     jobs = f" They are {proof['advised_jobs']:,} of {proof['jobs']:,} jobs." if proof else ""
     text = f"should ask for something else; the others keep their request.{jobs}"
+    if not sized.get("requested", True):
+        text = "should state a request, which no job does today."
     return [Answer(question, f"{sized['advised']:,} of {sized['tasks']:,} tasks", text, section)]
 
 

@@ -25,7 +25,7 @@ from prophase.study.steps.context import StepContext
 from prophase.study.steps.import_trace import import_notes
 from prophase.study.steps.predict import NEXT_FILE
 from prophase.study.steps.size import RECOMMENDATION_FILE
-from prophase.study.study_answers import answers
+from prophase.study.study_answers import answers, monday, sentence_of
 from prophase.study.study_findings import for_first_reader
 from prophase.study.study_front import front_facts, section_commands
 
@@ -84,8 +84,10 @@ def study_result(
 def _answer(parts: Mapping[str, Result], work: StepContext) -> str:
     said = [parts[name].answer for name in ("proof", "schedules") if name in parts]
     if "proof" not in parts:
-        reason = work.cannot.get("proof", "it was not asked for").rstrip(".")
-        said.insert(0, f"No recommendation is proven: {reason}.")
+        reason = sentence_of(work.cannot.get("proof", "it was not asked for"))
+        said.insert(0, f"No recommendation is proven: {reason}")
+        if not work.found.get("sizing", {}).get("requested", True):
+            said = [*(one.text for one in monday(work.found)), *said]
     if errors := len(_errors(work)):
         said.insert(
             0,

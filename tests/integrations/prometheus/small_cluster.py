@@ -106,6 +106,11 @@ def _told(pod: Truth, start: int, at: int, ran_s: int, *, done: bool) -> Iterato
             f'kube_pod_container_resource_requests{{{labels},container="main",'
             f'resource="{resource}"}} {amount} {at}'
         )
+    for container, image in (("init-proxy", "mesh/proxy:2"), ("main", "reg/train:1.4")):
+        yield (
+            f'kube_pod_container_info{{{labels},container="{container}",'
+            f'image_spec="{image}"}} 1 {at}'
+        )
     if pod.labels:
         named = ",".join(f'{key}="{value}"' for key, value in pod.labels.items())
         yield f"kube_pod_labels{{{labels},{named}}} 1 {at}"

@@ -68,6 +68,14 @@ def test_labels_name_user_group_and_workload_as_a_manifest_does(
     assert (row["queue"], row["name"]) == ("ml", "bert-1")
 
 
+def test_the_image_is_that_of_the_container_that_asks_for_most_as_in_a_manifest(
+    gathered: tuple[Trace, Gathered],
+) -> None:
+    jobs = gathered[0].jobs
+    assert set(jobs["attr_image"].dropna()) == {"reg/train:1.4"}
+    assert set(jobs["attr_owner_kind"].dropna()) == {"Job"}
+
+
 def test_jobs_of_a_cron_job_share_its_name_as_their_group(gathered: tuple[Trace, Gathered]) -> None:
     assert gathered[0].jobs.set_index("job_id").loc["etl/nightly-1-b", "group"] == "nightly"
 

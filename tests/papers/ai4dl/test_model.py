@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -213,6 +214,26 @@ def test_the_second_notebook_runs_with_its_own_names(
     shown = capsys.readouterr().out
     assert "3, 4]" in shown
     assert (tmp_path / "post.png").stat().st_size > 5_000
+
+
+def test_phases_saved_by_the_original_are_those_it_gives_unless_a_mode_is_asked_for(
+    samples: Path, tmp_path: Path
+) -> None:
+    ours = trained(samples)
+    assert ours.crbm is not None
+    (tmp_path / "crbm1").mkdir()
+    (tmp_path / "crbm1" / "model_dict.pickle").write_bytes(pickle.dumps(ours.crbm.arrays()))
+    parts = {"kmeans_sub": ours.kmeans, "scaler_sub": ours.scaler}
+    for asked, mode in ((None, "parity"), ("corrected", "corrected"), ("parity", "parity")):
+        model = AI4DL(asked)
+        model.LoadModel(tmp_path / "crbm1", **parts)
+        model.features, model.exec_id = FEATURES, "pod.id"
+        assert model.mode == mode
+        assert any("original" in note for note in model.notes) == (asked is None)
+        assert (model.LoadAndPredict(samples)[0][:3] >= 0).all() == (mode == "parity")
+    model = AI4DL()
+    model.LoadModel(crbm_sub=ours.crbm, **parts)
+    assert model.mode == "corrected"
 
 
 def test_a_pipeline_says_what_predict_says(samples: Path) -> None:

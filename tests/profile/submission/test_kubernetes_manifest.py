@@ -44,8 +44,21 @@ def test_requests_are_those_of_all_containers_and_missing_ones_equal_the_limit()
         "time_limit_s": 3600.0,
         "attr_priority_class": "batch-low",
         "attr_namespace": "lab",
+        "attr_owner_kind": "Job",
     }
     assert found.notes == ("Labels and annotations not used: colour.",)
+
+
+def test_the_image_is_that_of_the_container_that_asks_for_most() -> None:
+    names = {"a-proxy": "mesh:1", "train": "reg/train:1"}
+    asks = ({"cpu": "8", "memory": "1Gi"}, {"memory": "8Gi"})
+    pod = {
+        "containers": [
+            {"name": name, "image": image, "resources": {"requests": asked}}
+            for (name, image), asked in zip(names.items(), asks, strict=True)
+        ]
+    }
+    assert from_manifest(job(pod), "j")[0].columns["attr_image"] == "reg/train:1"
 
 
 def test_pods_cron_jobs_lists_and_training_jobs_are_read() -> None:

@@ -378,6 +378,25 @@ def test_series_and_node_lists_are_recognised_by_jobs(tmp_path: Path) -> None:
     assert guessed(nodes)["nodes"]["columns"]["node_id"] == "hostname"  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    ("head", "row", "target", "unit"),
+    [
+        ("pod,container_memory_working_set_bytes", "p,1e10", "memory_gib", "bytes"),
+        ("container,pod_memory_usage_bytes", "p,1e10", "memory_gib", "bytes"),
+        ("instance,DCGM_FI_DEV_FB_USED", "gpu-1,16000", "gpu_memory_gib", "MiB"),
+        ("instance,DCGM_FI_DEV_GPU_UTIL", "gpu-1,87", "gpu_util_pct", "percent"),
+    ],
+)
+def test_names_of_metrics_that_exporters_give_are_known(
+    tmp_path: Path, head: str, row: str, target: str, unit: str
+) -> None:
+    data = written(tmp_path / "u.csv", f"timestamp,{head}", *([f"1600000000,{row}"] * 9))
+    columns = guessed(data)["usage"]["columns"]  # type: ignore[index]
+    series, metric = head.split(",")
+    assert columns["series_id"] == series
+    assert columns[target] == {"column": metric, "unit": unit}
+
+
 def line_for(target: str, text: str) -> str:
     return next(line for line in text.splitlines() if line.startswith(f"{target} = "))
 

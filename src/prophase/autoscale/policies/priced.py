@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from prophase.autoscale.allocation_measures import is_memory
 from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.autoscale.past_use import Lags, lags, startup_level
 from prophase.autoscale.policy import Hysteresis, Part, Plan, ScalingPolicy, scattered
@@ -68,12 +69,13 @@ class Priced(ScalingPolicy):
 
     name: ClassVar[str] = "priced"
     learns = True
+    learnt = ("highest_",)
     dials = (1e-2, 1e4)
     precision = 0.02
     #: here ``down`` is the share of the allocation that a resize has to save
     hystereses = tuple(
         Hysteresis(0.0, worth)
-        for worth in (0.0, 0.006, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.042, 0.05, 0.06, 0.08)
+        for worth in (0.0, 0.006, 0.015, 0.025, 0.035, 0.05, 0.08, 0.13, 0.2, 0.3, 0.45, 0.65, 0.95)
     )
 
     def __init__(
@@ -85,7 +87,9 @@ class Priced(ScalingPolicy):
         self.startup_, self.target_ = startup_level(fleet, target), target
         self.mean_ = float(fleet.use.mean()) or 1.0
         self.others_ = tuple(fleet.others)
-        self.trees_ = _trained(fleet, self._lags(fleet), self.random_state)
+        # trees learn from it what no run exceeds: all cores of a node, or 100 %
+        self.highest_ = float(fleet.use.max()) or 1.0
+        self.trees_ = _trained(fleet, self._lags(fleet), self.highest_, self.random_state)
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
@@ -94,15 +98,17 @@ class Priced(ScalingPolicy):
         chance = np.empty(levels.shape)
         for start in range(0, fleet.decisions, _CHUNK):
             part = np.arange(start, min(start + _CHUNK, fleet.decisions))
-            asked = _questions(seen, part, levels[part])
+            asked = _questions(seen, part, levels[part], self.highest_)
             chance[part] = self.trees_.inplace_predict(asked).reshape(len(part), -1)
+        # memory below the last use would kill at once; a peak of CPU may have passed
+        least = seen.levels[:, 0] if is_memory(fleet.metric) else np.zeros(fleet.decisions)
         unit = seen.scale if self.per_run else np.full(fleet.decisions, self.mean_)
         return _Prices(
             fleet,
             levels,
             chance,
             unit,
-            seen.levels[:, 0],
+            least,
             np.full(fleet.decisions, self.startup_),
             self.target_,
             self.reaction,
@@ -125,8 +131,8 @@ class _Prices(Plan):
     chance: Floats
     #: (decisions,) what a violated sample costs at a dial of 1
     unit: Floats
-    #: (decisions,) the last use seen: less would be violated at once
-    last: Floats
+    #: (decisions,) no less is given
+    least: Floats
     #: (decisions,) what is given at a start
     startup: Floats
     target: float
@@ -142,7 +148,7 @@ class _Prices(Plan):
             whole("levels"),
             whole("chance"),
             whole("unit"),
-            whole("last"),
+            whole("least"),
             whole("startup"),
             parts[0].plan.target,
             parts[0].plan.reaction,
@@ -167,13 +173,13 @@ class _Prices(Plan):
     @cached_property
     def _laid(self) -> _Laid:
         order = self.fleet.wave_order
-        levels, last = self.levels[order], self.last[order]
+        levels, least = self.levels[order], self.least[order]
         return _Laid(
             levels,
-            np.where(levels < last[:, None], np.inf, levels),
+            np.where(levels < least[:, None], np.inf, levels),
             self.chance[order],
             self.unit[order],
-            last,
+            least,
             self.startup[order],
             _blocks(self.fleet)[order],
             self.fleet.block_length[order],
@@ -185,11 +191,11 @@ class _Laid:
     """What prices need, wave by wave, so that a wave is a slice."""
 
     levels: Floats
-    #: levels, or infinity where they lie below the last use
+    #: levels, or infinity where they lie below the least
     allowed: Floats
     chance: Floats
     unit: Floats
-    last: Floats
+    least: Floats
     startup: Floats
     #: (decisions, every) until the next decision
     use: Floats
@@ -197,15 +203,15 @@ class _Laid:
 
     def chosen(self, wave: slice, price: Floats, current: Floats, worth: float) -> Floats:
         """Return the cheapest level of each decision, or the current one if not much dearer."""
-        levels, chance, last = self.levels[wave], self.chance[wave], self.last[wave]
+        levels, chance = self.levels[wave], self.chance[wave]
         cost = self.allowed[wave] + price[:, None] * chance
         best = np.argmin(cost, axis=1)
         every = np.arange(len(current))
-        wanted, least = levels[every, best], cost[every, best]
+        wanted, lowest = levels[every, best], cost[every, best]
         place = (levels <= current[:, None] * (1 + 1e-9)).sum(axis=1) - 1
         exceeded = np.where(place >= 0, chance[every, np.maximum(place, 0)], 1.0)
-        kept = current + price * exceeded <= least + worth * wanted
-        return np.where(kept & (current >= last), current, wanted)
+        kept = current + price * exceeded <= lowest + worth * wanted
+        return np.where(kept & (current >= self.least[wave]), current, wanted)
 
 
 def _blocks(fleet: Fleet) -> Floats:
@@ -215,7 +221,7 @@ def _blocks(fleet: Fleet) -> Floats:
     return np.where(place < fleet.block_length[:, None], fleet.use[at], -np.inf)
 
 
-def _trained(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
+def _trained(fleet: Fleet, seen: Lags, highest: float, random_state: int) -> xgboost.Booster:
     """Return trees that answer how likely use exceeds a level until the next decision."""
     library = optional("xgboost", "The policy 'priced'", "learn")
     random = np.random.default_rng(random_state)
@@ -226,8 +232,8 @@ def _trained(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
     place = random.uniform(0, len(_LEVELS) - 1, (len(asked), _DRAWN))
     drawn = np.interp(place, np.arange(len(_LEVELS)), _LEVELS) * seen.scale[asked][:, None]
     exceeded = _exceeded(fleet, asked, drawn)
-    questions = _questions(seen, asked, drawn)
-    falling = seen.levels.shape[1]
+    questions = _questions(seen, asked, drawn, highest)
+    falling = seen.levels.shape[1] + 1
     settings: JsonObject = {
         **_TREES,
         "seed": random_state,
@@ -238,9 +244,10 @@ def _trained(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
     return trees
 
 
-def _questions(seen: Lags, decisions: Ints, levels: Floats) -> Any:
-    """Return a row per decision and level: the level over each lag, and the run's manner."""
-    over = np.log(levels)[:, :, None] - np.log(seen.levels[decisions])[:, None, :]
+def _questions(seen: Lags, decisions: Ints, levels: Floats, highest: float) -> Any:
+    """Return a row per decision and level: it over each lag and the highest use, and the manner."""
+    known = np.pad(seen.levels[decisions], ((0, 0), (0, 1)), constant_values=highest)
+    over = np.log(levels)[:, :, None] - np.log(known)[:, None, :]
     manner = np.repeat(seen.manner[decisions][:, None, :], levels.shape[1], axis=1)
     rows = np.concatenate([np.clip(over, -3, 3), manner], axis=2)
     return rows.reshape(-1, rows.shape[2]).astype(np.float32)

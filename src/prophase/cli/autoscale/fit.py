@@ -51,7 +51,6 @@ def command(
             path, series, goal, seed=seed, source=source, show=show, also=choose
         )
     made = saved_policy(found, choose)
-    out.parent.mkdir(parents=True, exist_ok=True)
     made.save(out)
     say(f"Wrote {out}: {made.name} for {made.metric}.")
     shown = as_typed(out)

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from prophase.atomic_files import write_whole
 from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.sizing_options import GroupOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.errors import storage_error
 from prophase.result import Result
 
 
@@ -69,11 +69,7 @@ def command(
         f"reserved, at stake and worth in {found.unit} h a month, {month_in_words(found)}.",
     ]
     if out is not None:
-        try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(text, encoding="utf-8")
-        except OSError as cause:
-            raise storage_error(cause, out) from cause
+        write_whole(out, text)
         say(f"Wrote {out}.")
         remarks.append(f"Next: prophase runs register {as_typed(out)}")
     else:

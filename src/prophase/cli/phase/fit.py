@@ -97,7 +97,6 @@ def command(
             else units.parse_duration(gap, bare="s", where="--gap", positive=True),
             random_state=seed,
         ).fit(usage, progress=progress)
-    target.parent.mkdir(parents=True, exist_ok=True)
     detector.save(target)
     say(f"Wrote {target}.")
     if figures is not None:

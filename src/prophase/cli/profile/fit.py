@@ -119,7 +119,6 @@ def command(
             random_state=seed,
         ).fit(kept.jobs)
     profiler.notes_ = (*kept.notes, *profiler.notes_)
-    target.parent.mkdir(parents=True, exist_ok=True)
     profiler.save(target)
     say(f"Wrote {target}.")
     doubts = [said for said in [doubtful_profiles(profiler)] if said]

@@ -91,7 +91,6 @@ def command(
         )
     saved, further = "", []
     if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
         found.model.save(target)
         saved = as_typed(target)
     else:

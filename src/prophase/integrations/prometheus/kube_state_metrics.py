@@ -9,6 +9,7 @@ from typing import Any
 from prophase.integrations.prometheus.client import Prometheus
 from prophase.integrations.prometheus.label_names import LabelNames, Pod
 from prophase.json_types import JsonObject
+from prophase.profile.submission.kubernetes_manifest import main_container
 from prophase.runs.end_cause import REASONS, status_of
 
 _GPU_PRODUCT = ("gpu_product", "gke_accelerator", "gpu_type", "accelerator")
@@ -55,6 +56,7 @@ GONE_S = 600.0
 _PHASES = {"Succeeded": "completed", "Failed": "failed", "Running": "running", "Pending": "pending"}
 _REASONS = {reason: status_of(cause) for reason, cause in REASONS.items()}
 _RESOURCES = ("cpu", "memory")
+_COLUMNS = {"cpu": "request_cpu_cores", "memory": "request_memory_gib", "gpu": "request_gpus"}
 #: metric -> when a pod was that
 _CLOCKS = {
     "kube_pod_created": "created_s",
@@ -122,6 +124,8 @@ def job_row(
         "gpu_type": pod.gpu_type or None,
         "attr_namespace": pod.namespace or None,
         "attr_priority_class": pod.priority_class or None,
+        "attr_image": pod.image or None,
+        "attr_owner_kind": pod.owner_kind if owner else None,
         "after_node": pod.node or None,
     }
     cron = cron_jobs.get((pod.namespace, owner))
@@ -206,6 +210,7 @@ def _read_ends(ask: _Ask, book: PodRecords) -> None:
 def _read_requests(ask: _Ask, book: PodRecords, labels: LabelNames) -> None:
     """Add up what the containers ask for; one that runs before them counts if it asks for more."""
     totals: dict[tuple[str, str], dict[str, float]] = {}
+    asked: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for metric, starts in (
         ("kube_pod_container_resource_limits", False),
         ("kube_pod_container_resource_requests", False),
@@ -217,8 +222,11 @@ def _read_requests(ask: _Ask, book: PodRecords, labels: LabelNames) -> None:
             if key in book and resource:
                 found[key, resource, held.get(labels.container, "")] = value
         summed: dict[tuple[tuple[str, str], str], list[float]] = {}
-        for (key, resource, _), value in found.items():
+        for (key, resource, container), value in found.items():
             summed.setdefault((key, resource), []).append(value)
+            if not starts:
+                of_pod = asked.setdefault(key, {})
+                of_pod.setdefault(container, {})[_COLUMNS[resource]] = value
         for (key, resource), values in summed.items():
             held_now = totals.setdefault(key, {})
             # a request that is not set equals the limit, as for the scheduler
@@ -227,6 +235,15 @@ def _read_requests(ask: _Ask, book: PodRecords, labels: LabelNames) -> None:
             )
     for key, requests in totals.items():
         book[key].requests |= requests
+    images: dict[tuple[str, str], dict[str, str]] = {}
+    for held, _ in ask("kube_pod_container_info"):
+        key, image = labels.key(held), held.get("image_spec") or held.get("image")
+        if key in book and image:
+            images.setdefault(key, {})[held.get(labels.container, "")] = image
+    for key, of_container in images.items():
+        known = asked.get(key, {})
+        main = main_container({name: known.get(name, {}) for name in of_container})
+        book[key].image = of_container[str(main)]
 
 
 def _resource(name: str) -> str | None:

@@ -134,6 +134,8 @@ class Pod:
     requests: dict[str, float] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     gpu_type: str = ""
+    #: of its main container
+    image: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -1,9 +1,11 @@
 """AI4DL with the names and defaults of its README, on today's libraries.
 
-``mode="corrected"``, the default, gives a sample the phase of that sample, reads a history in the
-order it was learned in, and gives the first samples, whose history is not there, no phase.
-``mode="parity"`` labels as the original does, bit for bit: a phase comes from the sample before,
-histories are read feature by feature, and the first samples have the phase of all-zero features.
+``mode="corrected"`` gives a sample the phase of that sample, reads a history in the order it was
+learned in, and gives the first samples, whose history is not there, no phase. ``mode="parity"``
+labels as the original does, bit for bit: a phase comes from the sample before, histories are read
+feature by feature, and the first samples have the phase of all-zero features. If no mode is given,
+phases that the original learned and saved are those it would give, which scripts written for it
+name by number; phases learned here are corrected.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ class AI4DL:
 
     Parameters
     ----------
-    mode : {"corrected", "parity"}
-        How samples get their phase.
+    mode : {"corrected", "parity"}, optional
+        How samples get their phase; by who learned the phases if not given, see above.
 
     Examples
     --------
@@ -70,10 +72,11 @@ class AI4DL:
     crbm_tools: ClassVar[ModuleType] = crbm_tools
     timeseries: ClassVar[ModuleType] = timeseries
 
-    def __init__(self, mode: str = "corrected") -> None:
-        if mode not in MODES:
+    def __init__(self, mode: str | None = None) -> None:
+        if mode is not None and mode not in MODES:
             raise ParameterError(f"mode is {mode!r}. Pass one of: {', '.join(MODES)}.")
-        self.mode = mode
+        self._asked_mode = mode
+        self.mode = mode or "corrected"
         self.exec_id: str | None = None
         self.features: list[str] | None = None
         self.list_of_timeseries: list[Floats] | None = None
@@ -157,6 +160,7 @@ class AI4DL:
         """
         if self.list_of_timeseries is None:
             raise ParameterError("AI4DL has no training set yet. Call LoadTrainingDataset first.")
+        self.mode = self._asked_mode or "corrected"
         network = CRBM(
             self.n_features, n_hidden, n_history,
             n_epochs=n_epochs, learning_rate=learning_rate, random_state=seed,
@@ -192,6 +196,7 @@ class AI4DL:
         Files may be ours, the original's (a folder with ``model_dict.pickle``, ``.joblib``
         files), or a plain ``.npz``. Nothing in them is executed.
         """
+        self.mode = self._asked_mode or "corrected"
         network = crbm_sub if crbm_save is None else self._part(crbm_save, "crbm")
         centres = kmeans_sub if kmeans_save is None else self._part(kmeans_save, "kmeans")
         if scaler_save is not None:
@@ -223,6 +228,12 @@ class AI4DL:
             raise InputError(f"{path}: holds no {name}. Give the file of that part.")
         if parts.features:
             self.features = list(parts.features)
+        if name == "crbm" and parts.is_original and self._asked_mode is None:
+            self.mode = "parity"
+            self.notes.append(
+                f"{path}: was saved by the original, so phases are those it gives. "
+                'AI4DL("corrected") gives each sample the phase of that sample.'
+            )
         self.exec_id = parts.exec_id or self.exec_id
         self.expansion = parts.expansion or self.expansion
         return found

@@ -81,6 +81,8 @@ class NetworkParts:
     exec_id: str | None = None
     #: phase that was split -> centres of its parts
     expansion: dict[int, Floats] = field(default_factory=dict)
+    #: whether the original wrote it
+    is_original: bool = False
 
 
 def read_parts(path: Path | str) -> NetworkParts:
@@ -182,7 +184,8 @@ def _from_pickle(source: Path) -> NetworkParts:
     state = held.state if isinstance(held, Noted) else held
     if isinstance(state, dict):
         if all(isinstance(state.get(name), np.ndarray) for name in _NETWORK):
-            return NetworkParts(crbm=CRBM.from_arrays({name: state[name] for name in _NETWORK}))
+            network = CRBM.from_arrays({name: state[name] for name in _NETWORK})
+            return NetworkParts(crbm=network, is_original=True)
         if isinstance(state.get("cluster_centers_"), np.ndarray):
             return NetworkParts(kmeans=PhaseCentres(state["cluster_centers_"].astype(np.float64)))
         if isinstance(state.get("mean_"), np.ndarray) and "scale_" in state:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Array, Floats
 from prophase.profile.predict.submit_columns import Columns, is_number, numbers
 
 Keys = NDArray[np.uint64]
@@ -33,6 +34,8 @@ _REQUEST = (
 #: stands for the job's name with its numbers folded, where names themselves hardly recur
 FOLDED = "folded_name"
 _WORDS = ("name", "user", "group", "queue", "workload", "task")
+#: attributes that are named one by one
+_NAMED = 2
 #: columns of a level, whether the request belongs to it, and how close a match it is
 _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
     (("name", "user", "group", "queue", "workload", "task"), True, "seen"),
@@ -66,6 +69,7 @@ CLUSTER_COLUMNS = ("attr_cluster", "attr_log", "attr_system", "attr_site", "attr
 #: the hash of a missing value
 MISSING = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER = np.uint64(0x100000001B3)
+_HALF = np.uint64(29)
 _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
@@ -121,7 +125,7 @@ def choose_levels(jobs: pd.DataFrame, *, clusters: bool = False) -> tuple[Level,
         if closeness == "seen" and (not wanted or columns == ("group",)):
             # a request alone does not say whose job it is, nor an account what kind it is
             closeness = "partly"
-        label = _label(wanted, with_request and bool(request))
+        label = _label(wanted, request if with_request else [])
         if not columns and clusters:
             levels.append(Level((), closeness, "cluster"))
         levels.append(Level(columns, closeness, label, everywhere=not columns))
@@ -132,20 +136,29 @@ def hash_columns(jobs: pd.DataFrame | Columns, columns: set[str]) -> dict[str, K
     """Return a 64-bit number for each value, the same in every process."""
     if not isinstance(jobs, Columns):
         return {column: _hash(jobs, column) for column in columns}
-    for column in columns - jobs.hashes.keys():
+    new = columns - jobs.hashes.keys()
+    held = [column for column in new if column in jobs and column != FOLDED]
+    given = [column for column in held if is_number(jobs, column)]
+    words = [column for column in held if column not in given]
+    for alike, hashed in ((given, _hash_numbers), (words, _hash_words)):
+        if alike:
+            # together: of a few jobs, a call of pandas takes longer than what it does
+            every = [numbers(jobs, one) if alike is given else jobs[one] for one in alike]
+            found = hashed(np.concatenate(every)).reshape(len(alike), len(jobs))
+            jobs.hashes.update(zip(alike, found, strict=True))
+    for column in new.difference(held):
         jobs.hashes[column] = _hash(jobs, column)
     return {column: jobs.hashes[column] for column in columns}
 
 
 def key_of(level: Level, hashes: dict[str, Keys], rows: int, cluster: Keys | None = None) -> Keys:
     """Return the key of each row on one level; names mean something within a cluster only."""
-    key = np.full(rows, np.uint64(len(level.columns) + 1), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        if cluster is not None and not level.everywhere:
-            key = (key ^ cluster) * _MULTIPLIER
-        for column in level.columns:
-            mixed = (key ^ hashes[column]) * _MULTIPLIER
-            key = mixed ^ (mixed >> np.uint64(29))
+    key = np.full(rows, len(level.columns) + 1, dtype=np.uint64)
+    if cluster is not None and not level.everywhere:
+        key = (key ^ cluster) * _MULTIPLIER
+    for column in level.columns:
+        mixed = (key ^ hashes[column]) * _MULTIPLIER
+        key = mixed ^ (mixed >> _HALF)
     return key
 
 
@@ -183,12 +196,11 @@ class ClusterColumns:
         if not self.usual:
             return None
         key = np.full(len(jobs), MISSING, dtype=np.uint64)
-        with np.errstate(over="ignore"):
-            for column, most in self.usual.items():
-                own = _hash(jobs, column)
-                own = np.where(own == MISSING, np.uint64(most), own)
-                mixed = (key ^ own) * _MULTIPLIER
-                key = mixed ^ (mixed >> np.uint64(31))
+        hashes = hash_columns(jobs, set(self.usual))
+        for column, most in self.usual.items():
+            own = np.where(hashes[column] == MISSING, np.uint64(most), hashes[column])
+            mixed = (key ^ own) * _MULTIPLIER
+            key = mixed ^ (mixed >> np.uint64(31))
         return key
 
 
@@ -200,13 +212,17 @@ def _hash(jobs: pd.DataFrame | Columns, column: str) -> Keys:
         )
     if column not in jobs:
         return np.full(len(jobs), MISSING, dtype=np.uint64)
-    held = jobs[column]
     if is_number(jobs, column):
-        # adding zero makes -0.0 and 0.0 one value
-        values = numbers(jobs, column) + 0.0
-        hashed = pd.util.hash_array(values)
-        return np.where(np.isnan(values), MISSING, hashed)
-    words = np.asarray(held, dtype=object)
+        return _hash_numbers(numbers(jobs, column))
+    return _hash_words(np.asarray(jobs[column], dtype=object))
+
+
+def _hash_numbers(values: Floats) -> Keys:
+    # adding zero makes -0.0 and 0.0 one value
+    return np.where(np.isnan(values), MISSING, pd.util.hash_array(values + 0.0))
+
+
+def _hash_words(words: Array) -> Keys:
     missing = pd.isna(words)
     if missing.any() or not all(type(word) is str for word in words):
         texts = ["" if no else str(word) for word, no in zip(words, missing, strict=True)]
@@ -231,10 +247,15 @@ def _recurs(values: pd.Series, most: float = _MOST_VALUES) -> bool:
     return bool(known.nunique() <= max(_FEW_VALUES, most * len(known)))
 
 
-def _label(words: list[str], with_request: bool) -> str:
+def _label(words: list[str], request: list[str]) -> str:
     spoken = [_SPOKEN.get(word, word) for word in words]
-    if with_request:
+    attributes = [name for name in request if name.startswith("attr_")]
+    if len(attributes) < len(request):
         spoken.append("request")
+    if len(attributes) > _NAMED:
+        spoken.append("attributes")
+    else:
+        spoken += [name.removeprefix("attr_").replace("_", " ") for name in attributes]
     if len(spoken) < 2:
         return spoken[0] if spoken else "all jobs"
     return ", ".join(spoken[:-1]) + " and " + spoken[-1]

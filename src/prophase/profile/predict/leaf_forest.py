@@ -79,13 +79,27 @@ class Walk:
 
     def _ends(self, seen: NDArray[np.float32]) -> Ints:
         place = np.broadcast_to(self._roots, (len(seen), len(self._roots)))
-        rows = np.arange(len(seen))[:, None]
+        cells, before = seen.ravel(), seen.shape[1] * np.arange(len(seen))[:, None]
         for _ in range(self._depth):
-            value = seen[rows, self._feature[place]]
-            to_left = value < self._limit[place]
-            to_left |= np.isnan(value) & self._default_left[place]
-            place = np.where(to_left, self._left[place], self._right[place])
+            value = cells.take(before + self._feature.take(place))
+            to_left = value < self._limit.take(place)
+            to_left |= np.isnan(value) & self._default_left.take(place)
+            place = np.where(to_left, self._left.take(place), self._right.take(place))
         return place
+
+    @classmethod
+    def joined(cls, walks: Sequence[Walk]) -> Self:
+        """Return the trees of several forests, those of the first first."""
+        made = object.__new__(cls)
+        before = np.cumsum([0, *(len(one._limit) for one in walks)])
+        for name in (*_PLACES, "limit", "default_left"):
+            parts = [vars(one)[f"_{name}"] for one in walks]
+            if name in _PLACES:
+                moved = before[:-1] * (name != "feature")
+                parts = [part + np.int64(first) for part, first in zip(parts, moved, strict=True)]
+            setattr(made, f"_{name}", np.concatenate(parts))
+        made._depth = max(one._depth for one in walks)
+        return made
 
 
 def _depth(
@@ -182,6 +196,8 @@ class LeafForest:
     _content: bytes = b""
     #: the same as arrays, which answer a few rows without XGBoost
     _walk: Walk | None = None
+    #: the same of several forests, of which this is the first
+    _together: tuple[list[LeafForest], Walk] | None = None
 
     def __init__(
         self, *, fewest: int = FEWEST, trees: int = TREES, random_state: int = 0
@@ -265,9 +281,28 @@ class LeafForest:
 
         ``data`` is a :func:`matrix`, or what :func:`rows_for_forests` returns.
         """
-        leaves = self._leaves(data)
+        return self._outcomes_at(self._leaves(data))
+
+    def _outcomes_at(self, leaves: Ints) -> Floats:
         found = self.kept_[np.arange(self.trees)[None, :], leaves]
         return found.reshape(len(leaves), self.trees * _KEPT).astype(np.float64)
+
+    @staticmethod
+    def outcomes_of(forests: Mapping[str, LeafForest], data: Any) -> dict[str, Floats]:
+        """Return the outcomes of several forests; a few rows go down all trees at once."""
+        every = list(forests.values())
+        if not isinstance(data, np.ndarray):
+            return {name: forest.outcomes(data) for name, forest in forests.items()}
+        known = every[0]._together
+        if known is None or known[0] != every:
+            known = (every, Walk.joined([one._made_walk() for one in every]))
+            every[0]._together = known
+        ends = np.cumsum([one.trees for one in every]).tolist()
+        leaves = known[1].leaves(data)
+        return {
+            name: forest._outcomes_at(leaves[:, end - forest.trees : end])
+            for (name, forest), end in zip(forests.items(), ends, strict=True)
+        }
 
     def _leaves(self, data: Any) -> Ints:
         if isinstance(data, np.ndarray):

@@ -31,6 +31,10 @@ SAMPLED = 24
 _MANY = 5_000
 #: of fewer rows keys are sorted as they are
 _WORTH_NUMBERING = 4_000
+#: places from the last row of a key backwards, and from the first on
+_BACK = np.arange(1, RECENT + 1)[None, :]
+_FIRST = np.arange(SAMPLED)[None, :]
+_MIDST = _FIRST + 0.5
 _COLUMNS = ("count", "total", "values", "ends", "sample")
 
 
@@ -209,23 +213,21 @@ class Memory:
         >>> memory.medians(keys[:2], np.array([2.5, np.inf]))
         (array([6., 7.]), array([2., 3.]))
         """
-        runs = [(run, *run.find(keys, as_of)) for run in (self._long, self._short)]
-        slices = np.column_stack([part for _, *found in runs for part in found])
+        runs = (self._long, self._short)
+        found = [part.tolist() for run in runs for part in run.find(keys, as_of)]
+        middle = np.full(len(keys), np.nan)
         # many jobs ask for the same rows
-        wanted, code = np.unique(slices, axis=0, return_inverse=True)
-        middle = np.full(len(wanted), np.nan)
-        for row, (start, count, later, more) in enumerate(wanted.tolist()):
+        for row, asked in enumerate(zip(*found, strict=True)):
+            start, count, later, more = asked
             if not count + more:
                 continue
-            asked = (start, count, later, more)
             if asked not in self._medians:
                 stride = 1 + (count + more) // _MANY
-                held = (runs[0][0].values[start : start + count : stride],
-                        runs[1][0].values[later : later + more : stride])  # fmt: skip
+                held = (self._long.values[start : start + count : stride],
+                        self._short.values[later : later + more : stride])  # fmt: skip
                 self._medians[asked] = float(np.median(np.concatenate(held)))
             middle[row] = self._medians[asked]
-        code = code.reshape(-1)
-        return middle[code], (slices[:, 1] + slices[:, 3]).astype(np.float64)
+        return middle, np.array(found[1], dtype=np.float64) + np.array(found[3])
 
     def _sample(
         self, start: Ints, count: Ints, start_short: Ints | None = None,
@@ -233,9 +235,8 @@ class Memory:
     ) -> Floats:  # fmt: skip
         """Return values spread evenly over each key's past, in order of size."""
         held = count if count_short is None else count + count_short
-        place = np.arange(SAMPLED)[None, :]
-        many = ((place + 0.5) * (held[:, None] / SAMPLED)).astype(np.int64)
-        place = np.where(held[:, None] <= SAMPLED, place, many)
+        many = (_MIDST * (held[:, None] / SAMPLED)).astype(np.int64)
+        place = np.where(held[:, None] <= SAMPLED, _FIRST, many)
         found = self._long.at(start[:, None] + place)
         if start_short is not None:
             # the short run is the newer one, so its rows come after those of the long run
@@ -346,10 +347,10 @@ class _Run:
         if len(self.ends) == 0:
             nothing = np.zeros(len(keys), np.int64)
             return nothing, nothing
-        code = np.minimum(np.searchsorted(self.names, keys), len(self.names) - 1)
+        code = np.minimum(self.names.searchsorted(keys), len(self.names) - 1)
         # strictly before: an outcome of the very moment is not known yet
-        rank = np.searchsorted(self.moments, as_of, side="left")
-        until = np.searchsorted(self.place, code * (len(self.moments) + 1) + rank, side="left")
+        rank = self.moments.searchsorted(as_of, side="left")
+        until = self.place.searchsorted(code * (len(self.moments) + 1) + rank, side="left")
         start = self.first[code]
         return start, np.where(self.names[code] == keys, until - start, 0)
 
@@ -359,7 +360,7 @@ class _Run:
 
     def latest(self, start: Ints, count: Ints) -> tuple[Floats, Floats]:
         """Return the latest values and their ends, latest first, NaN where there are fewer."""
-        back = count[:, None] - 1 - np.arange(RECENT)[None, :]
+        back = count[:, None] - _BACK
         index, held = start[:, None] + back, back >= 0
         return (
             np.where(held, self.at(index), np.nan),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from prophase.profile.predict.back_off_keys import Level
 from prophase.profile.predict.memory import Recall
 
 STRATA = ("seen", "partly", "new")
+_FARTHEST_FIRST = STRATA[::-1]
 #: what is not "seen" and of an owner or application that never ran; told as "partly" or "new"
 STRANGER = "stranger"
 KINDS = (*STRATA, STRANGER)
@@ -57,13 +59,9 @@ class Match:
 
 def closest_match(levels: tuple[Level, ...], recall: list[Recall]) -> Match:
     """Find the finest level on which each job has finished jobs like it."""
-    rows = len(recall[-1].count)
-    place = np.full(rows, len(levels) - 1)
-    for level in range(len(levels) - 1, -1, -1):
-        place[recall[level].count > 0] = level
-    counts = np.column_stack([part.count for part in recall])[np.arange(rows), place]
+    place, counts = finest(recall)
     stratum = strata_of(levels, recall)
-    reason = np.empty(rows, dtype=object)
+    reason = np.empty(len(counts), dtype=object)
     for row, (level, count, kind) in enumerate(
         zip(place.tolist(), counts.tolist(), stratum.tolist(), strict=True)
     ):
@@ -73,13 +71,18 @@ def closest_match(levels: tuple[Level, ...], recall: list[Recall]) -> Match:
 
 def strata_of(levels: tuple[Level, ...], recall: list[Recall]) -> NDArray[np.str_]:
     """Return the stratum of each job."""
-    stratum = np.full(len(recall[-1].count), "new", dtype="<U6")
     # a coarser level may be the closer kind: the same name of another user
-    for kind in ("partly", "seen"):
-        for level, part in zip(levels, recall, strict=True):
-            if level.closeness == kind:
-                stratum[part.count > 0] = kind
-    return stratum
+    rank = np.array([[_FARTHEST_FIRST.index(level.closeness)] for level in levels])
+    known = np.array([part.count for part in recall]) > 0
+    return np.array(_FARTHEST_FIRST)[(rank * known).max(axis=0)]
+
+
+def finest(recall: Sequence[Recall]) -> tuple[Ints, Ints]:
+    """Return the finest level on which each job has finished jobs like it, and how many."""
+    counts = np.array([part.count for part in recall])
+    known = counts > 0
+    place = np.where(known.any(axis=0), known.argmax(axis=0), len(counts) - 1)
+    return place, counts[place, np.arange(counts.shape[1])]
 
 
 def _words(label: str, count: int, kind: str) -> str:

@@ -87,10 +87,8 @@ _AROUND = 0.2
 _BATCH = 500
 
 
-def best_points(
-    steps: Floats, variance: float, useful: tuple[float, ...] = FACTOR_TWO
-) -> Floats:  # fmt: skip
-    """Return the best answer for each row of equally likely outcomes.
+def best_points(steps: Floats, variance: float, *useful: tuple[float, ...]) -> Floats:
+    """Return the best answers for each row of equally likely outcomes, a column per purpose.
 
     Parameters
     ----------
@@ -98,7 +96,7 @@ def best_points(
         Equally likely outcomes of each job, in logarithms, in order of size.
     variance : float
         Of the target's logarithm over all jobs: the scale of a large miss.
-    useful : tuple
+    *useful : tuple
         :data:`FACTOR_TWO`, :data:`EXACT_TOO` or :data:`NEARLY_EXACT`.
 
     Examples
@@ -106,22 +104,30 @@ def best_points(
     Two humps: the larger one is named, not the emptiness between them.
 
     >>> steps = np.array([[0.0] * 14 + [5.0] * 6])
-    >>> best_points(steps, 25.0).round(2)
-    array([0.])
+    >>> best_points(steps, 25.0, FACTOR_TWO).round(2)
+    array([[0.]])
     """
-    points = np.empty(len(steps))
+    points = np.empty((len(steps), len(useful)))
+    every = NEARLY_EXACT in useful
     for first in range(0, len(steps), _BATCH):
         rows = steps[first : first + _BATCH].astype(np.float32)
-        candidates = rows if useful == NEARLY_EXACT else rows[:, ::2]
+        candidates = rows if every else rows[:, ::2]
         apart = np.abs(candidates[:, :, None] - rows[:, None, :])
-        worth = -_PRICE[useful] / variance * (apart**2).mean(axis=2)
-        for reach in useful:
-            # soft edges: 1.2 times the distance counts nothing, 0.8 times it counts fully
-            share = np.clip((1.2 * reach - apart) / (0.4 * reach), 0.0, 1.0).mean(axis=2)
-            worth += share / len(useful)
-        weight = np.exp((worth - worth.max(axis=1, keepdims=True)) / _INDIFFERENCE)
-        points[first : first + _BATCH] = (weight * candidates).sum(axis=1) / weight.sum(axis=1)
-    return _settled(steps, points) if useful == NEARLY_EXACT else points
+        far = (apart**2).mean(axis=2) / variance
+        # soft edges: 1.2 times the distance counts nothing, 0.8 times it counts fully
+        shares = {
+            reach: np.clip((1.2 * reach - apart) / (0.4 * reach), 0.0, 1.0).mean(axis=2)
+            for reach in sorted(set().union(*useful))
+        }
+        for place, purpose in enumerate(useful):
+            near = sum(shares[reach] for reach in purpose) / len(purpose)
+            worth = near - _PRICE[purpose] * far
+            weight = np.exp((worth - worth.max(axis=1, keepdims=True)) / _INDIFFERENCE)
+            best = (weight * candidates).sum(axis=1) / weight.sum(axis=1)
+            points[first : first + _BATCH, place] = best
+    for place in (place for place, purpose in enumerate(useful) if purpose == NEARLY_EXACT):
+        points[:, place] = _settled(steps, points[:, place])
+    return points
 
 
 def _settled(steps: Floats, points: Floats) -> Floats:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import Keys
 from prophase.profile.predict.conformal_range import TAIL, conformal_quantile
-from prophase.profile.predict.point_and_range import KINDS, STRANGER, STRATA, PointAndRange
+from prophase.profile.predict.point_and_range import STRANGER, STRATA, PointAndRange
 from prophase.stats.blocks import t_factor
 
 #: degrees of freedom from which on nothing is left to be learnt
@@ -111,11 +111,9 @@ class LevelCalibrator:
         """Return the ends of the ranges."""
         steps = answer.distribution()
         low, high = np.full(len(as_of), -np.inf), np.full(len(as_of), np.inf)
-        for late in (False, True):
-            for kind in KINDS:
+        for late in set(stale.tolist()):
+            for kind in set(stratum[stale == late].tolist()):
                 rows = np.flatnonzero((stratum == kind) & (stale == late))
-                if not len(rows):
-                    continue
                 # moments between which no end was moved share their levels
                 moves = self._moves(kind, late, as_of[rows])
                 order = np.argsort(moves, kind="stable")

@@ -97,7 +97,7 @@ class SeenValues:
                 known = hashed[name] != MISSING
                 held = self.hashes[name]
                 # they are sorted, which np.isin does not know
-                place = np.minimum(np.searchsorted(held, hashed[name]), len(held) - 1)
+                place = np.minimum(held.searchsorted(hashed[name]), len(held) - 1)
                 new = known & (held[place] != hashed[name])
             else:
                 value = numbers(jobs, name)

@@ -170,8 +170,11 @@ def _truths(jobs: pd.DataFrame, target: str) -> Floats:
 def is_number(jobs: pd.DataFrame | Columns, column: str) -> bool:
     """Say whether a column holds numbers: by the schema of jobs, or by what is there."""
     known = JOBS.get(column)
-    declared = known is not None and known.kind == "number"
-    return declared or pd.api.types.is_numeric_dtype(jobs[column])
+    if known is not None and known.kind == "number":
+        return True
+    if isinstance(jobs, Columns):
+        return jobs[column].dtype.kind == "f"
+    return pd.api.types.is_numeric_dtype(jobs[column])
 
 
 def job_ids(jobs: pd.DataFrame) -> pd.Series[str]:

@@ -59,10 +59,9 @@ def _of_all_levels(recall: list[Recall], arrival: Floats) -> list[Floats]:
 
 def recent_backoff(recall: list[Recall], most: int = _SHORT) -> Floats:
     """Return the median of the latest rows of the finest key that has any."""
-    point = np.full(len(recall[0].count), np.nan)
-    for part in recall:
-        point = np.where(np.isnan(point), part.middle(most), point)
-    return point
+    middles = np.array([part.middle(most) for part in recall])
+    place = np.argmax(~np.isnan(middles), axis=0)
+    return np.asarray(middles[place, np.arange(len(place))])
 
 
 def shrunk(recall: list[Recall], pull: float = 1.0, most: int = 8) -> Floats:
@@ -70,12 +69,15 @@ def shrunk(recall: list[Recall], pull: float = 1.0, most: int = 8) -> Floats:
 
     A key with ``n`` rows (``most`` at best) weighs ``n / (n + pull)`` against its parent.
     """
-    point = np.full(len(recall[0].count), np.nan)
-    for part in reversed(recall):
-        weight = np.minimum(part.count, most)
-        own = part.middle()
-        mixed = (weight * own + pull * point) / (weight + pull)
-        point = np.where(part.count == 0, point, np.where(np.isnan(point), own, mixed))
+    counts = np.array([part.count for part in recall])
+    own = np.array([part.middle() for part in recall])
+    weight = np.minimum(counts, most)
+    lasting, share, none = weight * own, weight + pull, counts == 0
+    point = np.full(counts.shape[1], np.nan)
+    for level in reversed(range(len(recall))):
+        mixed = (lasting[level] + pull * point) / share[level]
+        mixed = np.where(np.isnan(point), own[level], mixed)
+        point = np.where(none[level], point, mixed)
     return point
 
 

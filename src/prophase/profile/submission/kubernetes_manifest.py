@@ -26,6 +26,8 @@ OWNER_WORDS = {
 }
 _GPU_TYPE = ("gpu.product", "gke-accelerator", "gpu-type", "accelerator", "gpu.model", "gpu-model")
 _RESOURCES = ("cpu", "memory")
+#: kind that makes its pods by another kind -> that kind, which owns them
+_PODS_OF = {"CronJob": "Job", "JobSet": "Job", "RayJob": "RayCluster"}
 
 
 def is_manifest(document: object) -> bool:
@@ -42,7 +44,7 @@ def from_manifest(document: JsonMapping, where: str) -> list[Submission]:
     >>> pod = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 2}}}]}
     >>> job["spec"] = {"parallelism": 4, "template": {"spec": pod}}
     >>> dict(from_manifest(job, "job.yaml")[0].columns)
-    {'group': 'nlp', 'instances': 4.0, 'request_gpus': 2.0}
+    {'group': 'nlp', 'instances': 4.0, 'request_gpus': 2.0, 'attr_owner_kind': 'Job'}
     """
     kind = str(document.get("kind"))
     spec = _mapping(document.get("spec"), f"{where}: spec")
@@ -105,6 +107,8 @@ def _submission(
         columns["attr_namespace"] = str(outer["namespace"])
     columns["instances"] = _number("instances", spec.get("parallelism"), where) or 1.0
     columns |= _requests(pod, where, notes)
+    columns["attr_image"] = _image(pod, where)
+    columns["attr_owner_kind"] = owner_kind(document)
     columns["gpu_type"] = _gpu_type(pod, where)
     for held in (spec, pod):
         if held.get("activeDeadlineSeconds") is not None:
@@ -130,6 +134,59 @@ def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]
     if spare:
         notes.append(f"Labels and annotations not used: {', '.join(map(str, spare))}.")
     return found
+
+
+def _image(pod: JsonMapping, where: str) -> str | None:
+    """Return the image of the main container of a pod."""
+    held = {}
+    for one in _list(pod.get("containers"), f"{where}: containers"):
+        container = _mapping(one, f"{where}: container")
+        asked: dict[str, float] = {}
+        for name, value in _asked(container, where).items():
+            if column := _column(name):
+                asked[column] = asked.get(column, 0.0) + value
+        if container.get("image"):
+            held[str(container.get("name"))] = str(container["image"]), asked
+    main = main_container({name: asked for name, (_, asked) in held.items()})
+    return None if main is None else held[main][0]
+
+
+def main_container(asked: Mapping[str, Mapping[str, float]]) -> str | None:
+    """Return the container that asks for most GPUs, then memory, then cores, by columns.
+
+    Examples
+    --------
+    >>> main_container({"proxy": {"request_cpu_cores": 2}, "train": {"request_memory_gib": 8}})
+    'train'
+    """
+    ranks = ("request_gpus", "request_memory_gib", "request_cpu_cores")
+    return min(
+        asked,
+        key=lambda name: (*(-asked[name].get(rank, 0.0) for rank in ranks), name),
+        default=None,
+    )
+
+
+def owner_of(document: JsonMapping) -> JsonMapping | None:
+    """Return what controls an object, or the first of its owners."""
+    metadata = document.get("metadata")
+    owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
+    held = [one for one in owners if isinstance(one, Mapping)] if isinstance(owners, list) else []
+    return next((one for one in held if one.get("controller")), held[0] if held else None)
+
+
+def owner_kind(document: JsonMapping) -> str | None:
+    """Return which kind of object owns the pods: the one that will, or the one of a pod.
+
+    Examples
+    --------
+    >>> owner_kind({"kind": "CronJob"}), owner_kind({"kind": "Pod"})
+    ('Job', None)
+    """
+    kind = str(document.get("kind"))
+    if kind == "Pod":
+        kind = str((owner_of(document) or {}).get("kind") or "")
+    return _PODS_OF.get(kind, kind) or None
 
 
 def _requests(pod: JsonMapping, where: str, notes: list[str]) -> JsonObject:

@@ -60,6 +60,7 @@ ALIASES = {
     "job_name": "name",
     "id": "job_id",
     "accelerator": "gpu_type",
+    **{word: f"attr_{word}" for word in ("image", "container", "workdir", "comment")},
 }
 
 

@@ -54,8 +54,7 @@ async def predict(
     else:
         columns = described_columns(asked.jobs)
     refuse_other_tenants(who, columns)
-    answer = request.app.state.batcher.ask(model, columns, targets)
-    rows: list[JsonObject] = await asyncio.wrap_future(answer)
+    rows = await request.app.state.batcher.answer(model, columns, targets)
     request.app.state.metrics.predictions.inc(len(asked.jobs))
     found: JsonObject = await json_answer("predictions", rows, model.origin)
     return found

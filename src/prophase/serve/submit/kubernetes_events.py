@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prophase.json_types import JsonMapping, JsonObject
+from prophase.profile.submission.kubernetes_manifest import owner_of
 from prophase.serve.submit.decision import SubmitDecision
 from prophase.serve.submit.kubernetes_account import ACCOUNT, ClusterAccount
-from prophase.serve.submit.pods import mapping, owner_of
+from prophase.serve.submit.pods import mapping
 
 log = logging.getLogger("prophase.serve")
 _WAITING, _TIMEOUT_S, _MOST_MESSAGE = 1000, 5.0, 1000

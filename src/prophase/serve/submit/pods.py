@@ -13,7 +13,7 @@ from typing import Any
 
 from prophase.errors import InputError, ProphaseError
 from prophase.json_types import JsonMapping
-from prophase.profile.submission.kubernetes_manifest import from_manifest
+from prophase.profile.submission.kubernetes_manifest import from_manifest, owner_kind, owner_of
 from prophase.profile.submission.submission import Submission
 from prophase.serve.submit.annotations import ATTEMPT, PODS
 from prophase.trace.service_database import ServiceDatabase
@@ -64,13 +64,6 @@ def why_no_job(document: JsonMapping) -> str | None:
     return None
 
 
-def owner_of(document: JsonMapping) -> JsonMapping | None:
-    """Return what controls an object, or the first of its owners."""
-    owners = mapping(document.get("metadata")).get("ownerReferences")
-    held = [one for one in owners if isinstance(one, Mapping)] if isinstance(owners, list) else []
-    return next((one for one in held if one.get("controller")), held[0] if held else None)
-
-
 def submission_of(document: JsonMapping, place: PodPlace, namespace: str) -> Submission:
     """Return the job that a pod description stands for, in the columns of the job table."""
     outer = {**mapping(document.get("metadata"))}
@@ -91,6 +84,9 @@ def submission_of(document: JsonMapping, place: PodPlace, namespace: str) -> Sub
     }
     found = from_manifest(job, "the object")[0]
     columns = dict(found.columns)
+    columns.pop("attr_owner_kind", None)
+    if kind := owner_kind(document):
+        columns["attr_owner_kind"] = kind
     if place.role:
         columns.setdefault("task", place.role.lower())
     cron = _cron_job(document)

@@ -276,9 +276,10 @@ def dynamic_loop(score, choose_gpu, key, refresh, settings, replay):
             longest_s = _longest_now(now, power.hours, counts)
             started, turns, evicted = 0, 0, 1
             while turns < 2 and evicted > 0:
-                turn = Turn(now, queue_rule, rules.preempt and turns == 0, fresh, longest_s)
+                preempts = rules.preempt and turns == 0
+                turn = Turn(now, queue_rule, preempts, fresh, longest_s, order)
                 started += scheduling_pass(
-                    turn, policy, order, rules, jobs, owners, nodes, queue, running, plan, trees,
+                    turn, policy, rules, jobs, owners, nodes, queue, running, plan, trees,
                     counts,
                 )  # fmt: skip
                 evicted = counts[EVICTED]

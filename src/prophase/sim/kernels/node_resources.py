@@ -166,10 +166,10 @@ def room(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
 
     Instances that share several GPUs count with GPUs of their own, so there may be room for more.
     """
-    if nodes[node, FREE_MEMORY] < 0:
+    gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
+    if nodes[node, FREE_MEMORY] < 0 or (milli == 1000 and nodes[node, FREE_WHOLE] < gpus):
         return 0
     most = _room_beside_gpus(nodes, node, asks, shape)
-    gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
     if gpus == 0 or most == 0:
         return most
     if milli == 1000:

@@ -42,6 +42,27 @@ def sort_queue(waiting, keys, count):
             return
 
 
+@njit(types.void(INT_LINE, FLOAT_LINE, INT, INT), **LOOP)
+def sort_in(waiting, keys, ordered, count):
+    """Order jobs of which the first ``ordered`` are in order: the few others are sorted in."""
+    if count - ordered > 32:
+        sort_queue(waiting, keys, count)
+        return
+    for place in range(ordered, count):
+        job = waiting[place]
+        key, low, high = keys[job], 0, place
+        while low < high:
+            middle = (low + high) // 2
+            other = waiting[middle]
+            if keys[other] < key or (keys[other] == key and other < job):
+                low = middle + 1
+            else:
+                high = middle
+        for to in range(place, low, -1):
+            waiting[to] = waiting[to - 1]
+        waiting[low] = job
+
+
 @njit(types.void(INT_LINE, FLOAT_LINE, INT), **LOOP)
 def _heap_sort(waiting, keys, count):
     """Order jobs by key, and by submission among equals, whatever order they are in."""

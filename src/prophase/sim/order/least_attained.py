@@ -7,6 +7,8 @@ from prophase.sim.signatures import JOB_ATTAINED, KEY, Floats
 
 #: a job that waits keeps its key
 STILL = True
+#: the keys of running jobs move alike
+ALIKE = "time"
 
 
 @njit(KEY, cache=True)

@@ -7,6 +7,8 @@ from prophase.sim.signatures import JOB_REMAINING, KEY, Floats
 
 #: a job that waits keeps its key
 STILL = True
+#: the keys of running jobs move alike where all work at one speed
+ALIKE = "work"
 
 
 @njit(KEY, cache=True)

@@ -20,14 +20,16 @@ _BEHIND = 1e12
 
 #: a job that waits keeps its key
 STILL = True
+#: the keys of running jobs move alike
+ALIKE = "time"
 
 
 @njit(KEY, cache=True)
 def tiresias(jobs: Floats, job: int, owners: Floats, now: float, facts: Floats) -> float:
     """Rank jobs by queue, then by submission."""
     gpus = jobs[job, JOB_GPUS]
-    attained = jobs[job, JOB_ATTAINED] * (gpus if gpus > 0 else 1.0)
-    return jobs[job, JOB_SUBMIT] + (_BEHIND if attained >= facts[0, 0] else 0.0)
+    falls_back = jobs[job, JOB_ATTAINED] >= facts[0, 0] / (gpus if gpus > 0 else 1.0)
+    return jobs[job, JOB_SUBMIT] + (_BEHIND if falls_back else 0.0)
 
 
 def prepare(
@@ -37,3 +39,8 @@ def prepare(
     if not threshold_gpu_s > 0:
         raise ParameterError(f"threshold_gpu_s={threshold_gpu_s}: give seconds above 0.")
     return np.array([[threshold_gpu_s]])
+
+
+def jumps(workload: Workload, facts: Floats) -> Floats:
+    """Return after which seconds of running each job falls back."""
+    return facts[0, 0] / np.where(workload.gpus > 0, workload.gpus, 1.0)

@@ -64,9 +64,13 @@ def sizing_step(work: StepContext) -> StepOutcome:
     )
     if why_no_month(span_s):
         month = f"would save an unknown amount a month ({why_no_month(span_s)})"
+    requested = not work.missing(RESOURCES[resource].request_column)
     text = [
         f"{counted(len(found.tasks) - kept, 'task')} of {len(found.tasks):,} should ask for "
-        f"something else and {month}; the others keep their request, each for the reason given.",
+        f"something else and {month}; the others keep their request, each for the reason given."
+        if requested
+        else f"No job says what it asks for. {len(found.tasks) - kept:,} of "
+        f"{counted(len(found.tasks), 'task')} ran often enough to say what it should ask for.",
         f"Jobs are grouped by {found.rule}; all recommendations are in {RECOMMENDATION_FILE}.",
     ]
     text += how_to_share(
@@ -82,6 +86,7 @@ def sizing_step(work: StepContext) -> StepOutcome:
             "identity": found.rule.to_dict(),
             "grouped_by": str(found.rule),
             "resource": resource,
+            "requested": requested,
             "unit": found.unit,
             "saved_h_per_month": None if why_no_month(span_s) else saved,
         },
@@ -106,11 +111,18 @@ def _resource(work: StepContext) -> str:
         if not missing:
             return name
         lacking[name] = ", ".join(missing)
+    # who never asked for memory can still be told what to ask for
+    if lacking.get("memory") == RESOURCES["memory"].request_column:
+        return "memory"
     said = "; ".join(f"for {name} {columns}" for name, columns in lacking.items())
     raise CannotDo(
         f"needs requests and measured use of one resource; the trace lacks {said}. "
-        + _MEASURED.get(work.trace.source, "Import a history that has them")
+        + _how_to_record(work)
     )
+
+
+def _how_to_record(work: StepContext) -> str:
+    return _MEASURED.get(work.trace.source, "Import a history that has them")
 
 
 def proof_step(work: StepContext) -> StepOutcome:
@@ -129,6 +141,8 @@ def proof_step(work: StepContext) -> StepOutcome:
             "needs a task that should ask for something else; all keep their request, each for "
             f"the reason in {RECOMMENDATION_FILE}"
         )
+    if not work.found["sizing"].get("requested", True):
+        raise CannotDo(f"needs what jobs ask for today, to compare with. {_how_to_record(work)}")
     jobs = work.jobs
     if work.column("duration_s") and not (jobs["duration_s"] > 0).any():
         raise CannotDo("needs run times above zero: no job of the trace has one")

@@ -57,6 +57,9 @@ class ColumnTraits:
         rate = "per" in words
         words = words[: words.index("per")] if rate else words
         found = frozenset(idea for word in words if (idea := IDEAS.get(word, word)))
+        if found & {"cpu", "gpu", "memory"}:
+            # whose use it is: container_memory_usage_bytes
+            found -= {"series", "job"}
         if not found and {"time", "date"} & set(words) and not rate:
             return frozenset({"timestamp"})
         if len(words) == 1 and words[0] in ("second", "seconds", "sec", "minute"):

@@ -96,6 +96,8 @@ IDEAS = {
     **dict.fromkeys("parent workflowid runid".split(), "parent"),
     **dict.fromkeys("cap capacity".split(), "capacity"),
     **dict.fromkeys("timestamp ts datetime epoch".split(), "timestamp"),
+    # of metrics of Kubernetes and of NVIDIA's exporter
+    **dict.fromkeys("working set resident kube dcgm fi dev".split(), ""),
     **dict.fromkeys("time at date num n number count nr of total the in on utc sum per step "
                     "unix".split(), ""),
 }  # fmt: skip
@@ -114,6 +116,7 @@ JOINED = {
     "jobtype": "job type", "memlimit": "mem limit", "queuetime": "wait time",
     "gpuutil": "gpu util", "cpuutil": "cpu util", "nodeid": "node id", "podname": "pod name",
     "taskname": "task name", "walllimit": "wall limit", "ramgb": "ram gb", "ntasks": "n tasks",
+    "vram": "gpu mem", "fb": "gpu mem",
 }  # fmt: skip
 
 #: table -> column -> sets of ideas that name it, the plainest first
@@ -151,7 +154,8 @@ NAMED_BY_IDEAS = {
         "write_bytes": "write",
     },
     "usage": {
-        "series_id": "series+id job+id series id job job+name node node+id node+name name queue",
+        "series_id": "series+id job+id series id job job+name node node+id node+name name queue "
+        "instances",
         "time_s": "timestamp submit duration",
         "cpu_cores": "cpu+use cpu",
         "cpu_util_pct": "cpu+use cpu",

@@ -20,7 +20,10 @@ JOBS = (
     "request_gpus", "gpu_type", "cpu_mean_cores", "cpu_peak_cores", "memory_mean_gib",
     "memory_peak_gib", "gpu_util_mean_pct", "gpu_memory_mean_gib", "gpu_memory_peak_gib",
     "read_bytes", "write_bytes", "attr_namespace", "attr_priority_class", "after_node",
+    "attr_image", "attr_owner_kind",
 )  # fmt: skip
+#: columns that folders of before do not have
+_LATER = ("attr_namespace", "attr_image", "attr_owner_kind")
 METRICS = (
     "cpu_cores", "memory_gib", "gpu_util_pct", "gpu_memory_gib", "read_bytes_per_s",
     "write_bytes_per_s",
@@ -43,12 +46,14 @@ def _read(dump: Dump) -> Tables:
 
 def _table(sheet: Sheet, name: str, columns: tuple[str, ...]) -> ibis.Table:
     # folders of before do not say the namespace apart: it begins the name of a pod
-    sheet.need(*(column for column in columns if column != "attr_namespace"))
+    sheet.need(*(column for column in columns if column not in _LATER))
     schema = SCHEMAS[name]
     made = {}
     for column in columns:
         if column == "attr_namespace" and not sheet.has(column):
             made[column] = sheet.text("job_id").re_extract(r"^([^/]+)/", 1).nullif("")
+            continue
+        if column in _LATER and not sheet.has(column):
             continue
         known = schema.get(column)
         number = known is not None and known.kind == "number"

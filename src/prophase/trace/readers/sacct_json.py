@@ -7,6 +7,7 @@ separated by a character that no user types; line breaks inside fields become sp
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -33,7 +34,8 @@ Row = Mapping[str, str]
 def write_dump(rows: Iterable[Row], path: Path) -> int:
     """Write rows as a dump and return how many there are."""
     count = 0
-    with storage_errors(path), path.open("w", encoding="utf-8") as out:
+    # half a character of a name, which JSON can hold, becomes a question mark
+    with storage_errors(path), path.open("w", encoding="utf-8", errors="replace") as out:
         out.write(SEPARATOR.join(FIELDS) + "\n")
         for row in rows:
             cells = (row.get(name, "") for name in FIELDS)
@@ -47,6 +49,8 @@ BEGINNING = r'\{.*"jobs" ?: ?\[.*"(?:allocation_nodes|association|derived_exit_c
 _LIST = re.compile(r'"jobs"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
 _CHUNK = 1 << 20
+#: characters of one job; what is longer does not end
+_LONGEST_JOB = 64 << 20
 
 
 def is_json(file: SourceFile) -> bool:
@@ -56,7 +60,7 @@ def is_json(file: SourceFile) -> bool:
 
 def file_rows(path: Path, origin: Path) -> Iterator[Row]:
     """Yield the rows of a file, a job at a time: what a year of jobs takes fits in no memory."""
-    with storage_errors(path), path.open(encoding="utf-8") as text:
+    with storage_errors(path), path.open(encoding="utf-8", errors="replace") as text:
         yield from rest_rows({"jobs": _jobs_of(text, origin)})
 
 
@@ -75,8 +79,8 @@ def _jobs_of(text: TextIO, origin: Path) -> Iterator[JsonObject]:
             return
         try:
             job, at = decoder.raw_decode(held, at)
-        except ValueError:
-            more = text.read(_CHUNK)
+        except (ValueError, RecursionError):
+            more = text.read(_CHUNK) if len(held) - at < _LONGEST_JOB else ""
             if not more:
                 raise FormatError(
                     f"{origin}: breaks off after {counted(count, 'job')}. Write it again: "
@@ -90,16 +94,31 @@ def _jobs_of(text: TextIO, origin: Path) -> Iterator[JsonObject]:
 
 # Releases differ in small things: a number may be a number or an
 # object with "set" and "number", a state a word or a list of words.
+# A field that is of another kind than expected counts as not given.
 
 
 def rest_rows(document: JsonMapping) -> Iterator[Row]:
-    """Yield a row per job and per step of ``sacct --json`` or ``/slurmdb/.../jobs``."""
-    for place, job in enumerate(document.get("jobs") or ()):
-        record = str(plain(job.get("db_index")) or f"rest-{place}")
+    """Yield a row per job and per step of ``sacct --json`` or ``/slurmdb/.../jobs``.
+
+    A job that is no object, or has no number, is a row without one, which a reader counts as bad.
+    """
+    jobs = document.get("jobs")
+    for place, one in enumerate(jobs if isinstance(jobs, Iterable) else ()):
+        job = _object(one)
+        record = _text(plain(job.get("db_index"))) or f"rest-{place}"
         name = _job_id(job)
         yield _job_row(job, name, record)
-        for step in job.get("steps") or ():
+        for step in _objects(job.get("steps")) if name else ():
             yield {**_step_row(step, name, record), "Cluster": _text(job.get("cluster"))}
+
+
+def _object(value: object) -> JsonMapping:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _objects(value: object) -> list[JsonMapping]:
+    listed = value if isinstance(value, list) else []
+    return [one for one in listed if isinstance(one, Mapping)]
 
 
 #: Slurm's numbers for "infinite" and "not set", of 32 and of 64 bits; 24.11 sends the second as
@@ -121,39 +140,38 @@ def plain(value: object) -> object:
 
 
 def _job_id(job: JsonMapping) -> str:
-    array, het = job.get("array") or {}, job.get("het") or {}
-    task, offset = plain(array.get("task_id")), plain(het.get("job_offset"))
-    if plain(array.get("job_id")) and task is not None:
-        return f"{plain(array['job_id'])}_{task}"
-    if plain(het.get("job_id")) and offset is not None:
-        return f"{plain(het['job_id'])}+{offset}"
-    return str(job["job_id"])
+    array, het = _object(job.get("array")), _object(job.get("het"))
+    for part, mark, field in ((array, "_", "task_id"), (het, "+", "job_offset")):
+        whole, own = _text(plain(part.get("job_id"))), _text(plain(part.get(field)))
+        if whole not in ("", "0") and own:
+            return f"{whole}{mark}{own}"
+    return _text(plain(job.get("job_id")))
 
 
 def _job_row(job: JsonMapping, name: str, record: str) -> Row:
-    times, tres = job.get("time") or {}, job.get("tres") or {}
+    times, tres = _object(job.get("time")), _object(job.get("tres"))
     asked = _tres(tres.get("requested"))
-    comment = job.get("comment") or {}
+    comment = _object(job.get("comment"))
     limit = plain(times.get("limit"))
     return {
-        "JobID": name, "JobIDRaw": str(job["job_id"]), "DBIndex": record,
+        "JobID": name, "JobIDRaw": _text(plain(job.get("job_id"))), "DBIndex": record,
         "Cluster": _text(job.get("cluster")), "JobName": _text(job.get("name")),
-        "User": _text(job.get("user") or (job.get("association") or {}).get("user")),
+        "User": _text(job.get("user") or _object(job.get("association")).get("user")),
         "Account": _text(job.get("account")), "Partition": _text(job.get("partition")),
         "QOS": _text(job.get("qos")), "Submit": _instant(times.get("submission")),
         "Eligible": _instant(times.get("eligible")), "Start": _instant(times.get("start")),
         "End": _instant(times.get("end")), "ElapsedRaw": _text(plain(times.get("elapsed"))),
         "State": _state(job.get("state")), "ExitCode": _exit(job.get("exit_code")),
-        "TimelimitRaw": "UNLIMITED" if limit is None else str(limit),
-        "ReqCPUS": _text(plain((job.get("required") or {}).get("CPUs"))),
+        "TimelimitRaw": "UNLIMITED" if limit is None else _text(limit),
+        "ReqCPUS": _text(plain(_object(job.get("required")).get("CPUs"))),
         "NNodes": _text(plain(job.get("allocation_nodes"))),
         "NCPUS": _amount(tres.get("allocated"), "cpu"),
         "ReqMem": f"{_amount(tres.get('requested'), 'mem')}M" if "mem=" in asked else "",
         "ReqTRES": asked, "AllocTRES": _tres(tres.get("allocated")),
         "Priority": _text(plain(job.get("priority"))),
         "Constraints": _text(job.get("constraints")),
-        "Reservation": _text((job.get("reservation") or {}).get("name") or ""),
-        "WCKey": _text((job.get("wckey") or {}).get("wckey")),
+        "Reservation": _text(_object(job.get("reservation")).get("name")),
+        "WCKey": _text(_object(job.get("wckey")).get("wckey")),
         "WorkDir": _text(job.get("working_directory")), "Comment": _text(comment.get("job")),
         "AdminComment": _text(comment.get("administrator")),
         "SubmitLine": _text(job.get("submit_line")), "NodeList": _text(job.get("nodes")),
@@ -162,22 +180,22 @@ def _job_row(job: JsonMapping, name: str, record: str) -> Row:
 
 
 def _step_row(step: JsonMapping, name: str, record: str) -> Row:
-    tres, times = step.get("tres") or {}, step.get("time") or {}
-    used, written = tres.get("requested") or {}, tres.get("consumed") or {}
-    identity = step.get("step") or {}
-    total = times.get("total") or {}
+    tres, times = _object(step.get("tres")), _object(step.get("time"))
+    used, written = _object(tres.get("requested")), _object(tres.get("consumed"))
+    identity = _object(step.get("step"))
+    total = _object(times.get("total"))
     # newer releases write "17.batch", older ones the part behind the dot
-    step_id = str(identity.get("id")).rpartition(".")[2]
-    memory = _amount(used.get("max"), "mem")
-    spent = [float(_numeric(total.get(unit))) for unit in ("seconds", "microseconds")]
+    step_id = _text(identity.get("id")).rpartition(".")[2]
+    memory = _number(_amount(used.get("max"), "mem"))
+    seconds, more = (_number(plain(total.get(unit))) for unit in ("seconds", "microseconds"))
     return {
         "JobID": f"{name}.{step_id}", "DBIndex": record, "JobName": _text(identity.get("name")),
         "Start": _instant(times.get("start")), "End": _instant(times.get("end")),
         "ElapsedRaw": _text(plain(times.get("elapsed"))), "State": _state(step.get("state")),
         "ExitCode": _exit(step.get("exit_code")), "AllocTRES": _tres(tres.get("allocated")),
-        "NTasks": _text(plain((step.get("tasks") or {}).get("count"))),
-        "MaxRSS": f"{int(memory) / 1024:.0f}K" if memory else "",
-        "TotalCPU": _clock(spent[0] + spent[1] / 1e6),
+        "NTasks": _text(plain(_object(step.get("tasks")).get("count"))),
+        "MaxRSS": "" if memory is None else f"{memory / 1024:.0f}K",
+        "TotalCPU": _clock((seconds or 0.0) + (more or 0.0) / 1e6),
         "AveDiskRead": _amount(used.get("average"), "fs", "disk"),
         "AveDiskWrite": _amount(written.get("average"), "fs", "disk"),
     }  # fmt: skip
@@ -186,8 +204,9 @@ def _step_row(step: JsonMapping, name: str, record: str) -> Row:
 def _tres(listed: object) -> str:
     """Return a list of resources as sacct writes it; memory is in MiB there."""
     parts = []
-    for one in listed if isinstance(listed, list) else ():
-        kind = f"{one['type']}/{one['name']}" if one.get("name") else one["type"]
+    for one in _objects(listed):
+        kind, name = _text(one.get("type")), _text(one.get("name"))
+        kind = f"{kind}/{name}" if name else kind
         count = plain(one.get("count"))
         # "not set" of 64 bits comes as -2, too
         if isinstance(count, int | float) and count >= 0:
@@ -196,25 +215,33 @@ def _tres(listed: object) -> str:
 
 
 def _amount(listed: object, kind: str, name: str | None = None) -> str:
-    for one in listed if isinstance(listed, list) else ():
+    for one in _objects(listed):
         if one.get("type") == kind and (one.get("name") or None) == name:
             return _text(plain(one.get("count")))
     return ""
 
 
 def _text(value: object) -> str:
-    return "" if value is None else str(value)
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
-def _numeric(value: object) -> str:
-    return _text(plain(value)) or "0"
+def _number(value: object) -> float | None:
+    try:
+        found = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) and found >= 0 else None
 
 
 def _instant(value: object) -> str:
     seconds = plain(value)
     if not isinstance(seconds, int | float) or seconds <= 0:
         return "Unknown"
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        # no such year: a time that no reader takes for one
+        return _text(seconds)
 
 
 def _state(value: object) -> str:
@@ -222,15 +249,15 @@ def _state(value: object) -> str:
     held = value.get("current") if isinstance(value, Mapping) else value
     if not isinstance(held, list):
         return _text(held)
-    return "REQUEUED" if "REQUEUED" in held else str(held[0]) if held else ""
+    return "REQUEUED" if "REQUEUED" in held else _text(held[0]) if held else ""
 
 
 def _exit(value: object) -> str:
     if not isinstance(value, Mapping):
         return ""
-    signal = value.get("signal") or {}
-    number = plain(signal.get("signal_id", signal.get("id"))) if signal else 0
-    return f"{_numeric(value.get('return_code'))}:{number or 0}"
+    signal = _object(value.get("signal"))
+    number = _text(plain(signal.get("signal_id", signal.get("id"))))
+    return f"{_text(plain(value.get('return_code'))) or 0}:{number or 0}"
 
 
 def _clock(seconds: float) -> str:

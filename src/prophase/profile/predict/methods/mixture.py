@@ -33,7 +33,13 @@ from prophase.array_types import Array, Bools, Floats, Ints
 from prophase.plural import counted
 from prophase.profile.predict.expert_weights import ExpertWeights
 from prophase.profile.predict.history import History, Question
-from prophase.profile.predict.leading_point import SIMPLE, TRUSTED, LeadingPoint, gains
+from prophase.profile.predict.leading_point import (
+    SIMPLE,
+    TRUSTED,
+    LeadingPoint,
+    gains,
+    most_useful,
+)
 from prophase.profile.predict.leaf_forest import (
     FEWEST,
     TREES,
@@ -47,6 +53,7 @@ from prophase.profile.predict.point_and_range import (
     STRANGER,
     Match,
     PointAndRange,
+    finest,
     strata_of,
 )
 from prophase.profile.predict.pooled_distribution import (
@@ -99,6 +106,8 @@ _PLACES = ((np.arange(_STEPS) + 0.5) / _STEPS * POOLED).astype(int)
 _LOW, _HIGH = int(0.05 * _STEPS), int(0.95 * _STEPS)
 #: the back-off median is trusted if so much of the distribution lies within a factor of two
 _AROUND = 0.4
+#: of what jobs use: the place of the distribution's own number among those that could be told
+_OWN = 2
 #: outcomes per expert when weights are learned
 _COMPARED = 24
 #: jobs answered at once; bounds the memory
@@ -409,11 +418,11 @@ class Mixture(Predictor):
                 weights, which = self.weights_.at(cell[rows], question.as_of[rows], stale=regime)
                 for first in range(0, len(rows), _BATCH):
                     part = slice(first, first + _BATCH)
-                    steps[rows[part]] = self._pooled(
-                        question.rows(rows[part]),
-                        [memory.rows(rows[part]) for memory in recall],
-                        weights, which[part],
-                    )  # fmt: skip
+                    asked, known = question, recall
+                    if len(rows[part]) < len(question):
+                        asked = question.rows(rows[part])
+                        known = [memory.rows(rows[part]) for memory in recall]
+                    steps[rows[part]] = self._pooled(asked, known, weights, which[part])
         low, high = steps[:, _LOW], steps[:, _HIGH]
         if self.yes_no_:
             return PointAndRange(steps.mean(axis=1), low, high, steps)
@@ -471,24 +480,25 @@ class Mixture(Predictor):
         return _replaced(match.reason, rows, told)
 
     def _points(self, simple: Floats, steps: Floats, lead: Ints | None) -> Floats:
-        """Return the numbers that could be told, the one that needs no learning first."""
-        runs = self.target_ == "duration_s"
-        best = (FACTOR_TWO, EXACT_TOO) if runs else (NEARLY_EXACT,)
-        points = np.full((len(simple), 2 + len(best)), np.nan)
-        points[:, SIMPLE] = points[:, TRUSTED] = simple
+        """Return the numbers that could be told, the one that needs no learning first.
+
+        Of run times the other is the most useful of three, of what jobs use the simple one where
+        enough of the distribution lies around it, and the distribution's own.
+        """
+        if self.target_ == "duration_s":
+            points = np.column_stack([simple, simple])
+            rows = np.arange(len(simple)) if lead is None else np.flatnonzero(lead)
+            few = steps[rows][:, ::2]
+            own = best_points(few, self.variance_, FACTOR_TWO, EXACT_TOO)
+            offered = np.column_stack([simple[rows], own])
+            points[rows, TRUSTED] = most_useful(offered, few, self.variance_)
+            return points
         around = np.abs(steps - simple[:, None]) <= FACTOR_TWO[0] + 1e-9
         doubted = around.mean(axis=1) < _AROUND
-        for place, useful in enumerate(best, 2):
-            # where the simple number is doubted, the first of these is trusted
-            wanted = np.ones(len(simple), dtype=np.bool_)
-            if lead is not None:
-                wanted = (lead == place) | (doubted & (lead == TRUSTED) & (place == 2))
-            rows = np.flatnonzero(wanted)
-            if len(rows):
-                looked = steps[rows][:, ::2] if runs else steps[rows]
-                points[rows, place] = best_points(looked, self.variance_, useful)
-        points[doubted, TRUSTED] = points[doubted, 2]
-        return points
+        own = np.full(len(simple), np.nan)
+        rows = np.flatnonzero(doubted | (lead == _OWN if lead is not None else True))
+        own[rows] = best_points(steps[rows], self.variance_, NEARLY_EXACT)[:, 0]
+        return np.column_stack([simple, np.where(doubted, own, simple), own])
 
     def _pooled(
         self, question: Question, recall: list[Recall], weights: Floats, which: Ints
@@ -534,8 +544,8 @@ class Mixture(Predictor):
         data = matrix(seen) if self.yes_no_ else rows_for_forests(seen)
         bases = _bases(question, recall, words)
         told = {
-            name: forest.outcomes(data) + bases[name][:, None]
-            for name, forest in self.forests_.items()
+            name: outcomes + bases[name][:, None]
+            for name, outcomes in LeafForest.outcomes_of(self.forests_, data).items()
         }
         if "from_limit" in told:
             # how far from its limit a job ends says nothing of one that has none; and jobs with far
@@ -625,19 +635,14 @@ def _has_limit(question: Question) -> Bools:
 
 def _familiarity(recall: list[Recall]) -> Ints:
     """Return 0, 1, ... by how many finished jobs share the finest key that has any."""
-    count = recall[-1].count
-    for part in reversed(recall[:-1]):
-        count = np.where(part.count > 0, part.count, count)
+    _, count = finest(recall)
     return np.digitize(count, _FAMILIAR)
 
 
 def _of_finest_key(recall: list[Recall]) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
     """Return the past of the finest key that has any, all along and lately, in order of size."""
-    whole, recent = recall[-1].sample.copy(), np.sort(recall[-1].values, axis=1)
-    held = recall[-1].count.copy()
-    for part in reversed(recall[:-1]):
-        known = part.count > 0
-        whole[known] = part.sample[known]
-        recent[known] = np.sort(part.values[known], axis=1)
-        held[known] = part.count[known]
+    place, held = finest(recall)
+    rows = np.arange(len(place))
+    whole = np.array([part.sample for part in recall])[place, rows]
+    recent = np.sort(np.array([part.values for part in recall])[place, rows], axis=1)
     return (whole, np.minimum(held, SAMPLED)), (recent, np.minimum(held, RECENT))

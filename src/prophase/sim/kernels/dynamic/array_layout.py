@@ -37,6 +37,8 @@ class Rules(NamedTuple):
     resort: Flag = False
     #: do the keys of waiting jobs stay, whatever usage there is?
     still: Flag = False
+    #: do the keys of running jobs move alike, but for jumps, so that they stay in order?
+    alike: Flag = False
     half_life_s: Float = 0.0
     #: may a job preempt others; run time it is sure of; checkpoint interval; restart cost
     preempt: Flag = False
@@ -129,6 +131,10 @@ class RunningArrays(NamedTuple):
     times: FloatGrid
     #: node and GPUs of every instance of every attempt
     placed: IntGrid
+    #: a heap of when keys of running jobs jump, and whether a job is in it; empty if none do
+    jump_s: FloatLine
+    jump_jobs: IntLine
+    jump_noted: IntLine
 
 
 class PlanArrays(NamedTuple):
@@ -192,6 +198,7 @@ class Turn(NamedTuple):
     preempts: bool
     fresh_keys: bool
     longest_s: float
+    order: Any
 
 
 #: what an event does to a node: stops what runs there, lets it run out, brings the node back
@@ -240,8 +247,11 @@ NEEDS_ROOM, ENDED, CIRCLING = range(3)
     #: the first hours that are not over, and the forecasts that were made
     HOURS,
     FORECASTS,
-) = range(29)
-COUNTS = 29
+    #: waiting jobs that are in order, from the front, and running jobs whose keys will jump
+    SORTED,
+    JUMPS,
+) = range(31)
+COUNTS = 31
 #: columns of the hours: when they begin and end, and the longest job that starts in them
 HOURS_FROM, HOURS_TO, HOURS_LONGEST = range(3)
 #: the clock: now, and the number of the last evaluation of keys

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from prophase.sim.compilation import njit
-from prophase.sim.kernels.dynamic.array_layout import RUNNING
+from prophase.sim.kernels.dynamic.array_layout import JUMPS, RUNNING
+from prophase.sim.kernels.dynamic.running_jobs import update_progress
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE
 from prophase.sim.kernels.node_resources import give_back, occupy, room
+from prophase.sim.kernels.queue_heaps import pop_end, push_end
 from prophase.sim.kernels.queue_order import sort_queue
-from prophase.sim.signatures import ASK_INSTANCES, JOB_STARTED, LOOP
+from prophase.sim.signatures import (
+    ASK_INSTANCES,
+    JOB_ATTAINED,
+    JOB_DONE,
+    JOB_JUMP,
+    JOB_LOOKED,
+    JOB_REMAINING,
+    JOB_STARTED,
+    LOOP,
+)
 
 
 @njit(**LOOP)
-def choose_victims(key, shape, now, jobs, nodes, queue, running, rules, counts):
+def choose_victims(job, turn, jobs, owners, nodes, queue, running, rules, counts):
     """Fill ``victims`` with the jobs to stop, and return how many; 0 if none would help.
 
     Those last in the order go first, until there is room; then each that is not needed after
@@ -19,41 +34,131 @@ def choose_victims(key, shape, now, jobs, nodes, queue, running, rules, counts):
     were afterwards.
     """
     victims, asks, placed, matrix = queue.victims, jobs.asks, running.placed, nodes.matrix
-    wanted = asks[shape, ASK_INSTANCES]
-    place = counts[RUNNING] - 1
-    _order_running(queue.keys, running, counts)
-    if place < 0 or not queue.keys[running.jobs[place]] > key:
+    key, shape = queue.keys[job], jobs.shape_of[job]
+    wanted, count = asks[shape, ASK_INSTANCES], counts[RUNNING]
+    if not rules.alike:
+        _order_running(queue.keys, running, counts)
+    if count == 0:
         return 0
+    worst = _key_now(running.jobs[count - 1], turn, jobs, owners, queue, rules)
+    if not worst > key:
+        return 0
+    # before all jobs of the same key, which do not make way
+    behind = _place_among(key, jobs.shape_of.size, count, turn, jobs, owners, queue, running, rules)
     # a single instance has found no room anywhere
     free = 0
     if wanted > 1:
         for node in range(matrix.shape[0]):
             free += room(matrix, node, asks, shape)
     taken = 0
-    while place >= 0 and free < wanted:
-        job = running.jobs[place]
-        if not queue.keys[job] > key:
+    for place in range(count - 1, behind - 1, -1):
+        if free >= wanted:
             break
-        if now - jobs.table[job, JOB_STARTED] >= rules.min_run_s:
-            victims[taken] = job
-            free += _moved(matrix, jobs, shape, placed, job, True)
+        other = running.jobs[place]
+        if turn.now - jobs.table[other, JOB_STARTED] >= rules.min_run_s:
+            victims[taken] = other
+            free += _leaves(matrix, jobs, shape, placed, other)
             taken += 1
-        place -= 1
     enough, kept = free >= wanted, 0
-    for turn in range(taken - 1, -1, -1):
-        job = victims[turn]
-        free += _moved(matrix, jobs, shape, placed, job, False)
-        if not enough or free >= wanted:
-            victims[turn] = -1
+    for place in range(taken - 1, -1, -1):
+        other = victims[place]
+        gone = _comes_back(matrix, jobs, shape, placed, other)
+        if not enough or free - gone >= wanted:
+            free -= gone
+            victims[place] = -1
         else:
-            free += _moved(matrix, jobs, shape, placed, job, True)
-    for turn in range(taken):
-        if victims[turn] >= 0:
-            victims[kept] = victims[turn]
+            _leaves(matrix, jobs, shape, placed, other)
+    for place in range(taken):
+        if victims[place] >= 0:
+            victims[kept] = victims[place]
             kept += 1
-    for turn in range(kept):
-        _moved(matrix, jobs, shape, placed, victims[turn], False)
+    for place in range(kept):
+        _comes_back(matrix, jobs, shape, placed, victims[place])
     return kept
+
+
+@njit(**LOOP)
+def _key_now(job, turn, jobs, owners, queue, rules):
+    """Return the key of a running job as it is now.
+
+    Its progress is not written down: sums would differ with how often somebody looked.
+    """
+    if not (rules.keys_move and rules.alike):
+        return queue.keys[job]
+    table = jobs.table
+    looked, done = table[job, JOB_LOOKED], table[job, JOB_DONE]
+    attained, remaining = table[job, JOB_ATTAINED], table[job, JOB_REMAINING]
+    update_progress(table, job, turn.now)
+    key = turn.order.key(table, job, owners.table, turn.now, turn.order.facts)
+    table[job, JOB_LOOKED], table[job, JOB_DONE] = looked, done
+    table[job, JOB_ATTAINED], table[job, JOB_REMAINING] = attained, remaining
+    return key
+
+
+@njit(**LOOP)
+def _place_among(key, job, count, turn, jobs, owners, queue, running, rules):
+    """Return where a job belongs among the first running jobs, which are in order."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        other = running.jobs[middle]
+        here = _key_now(other, turn, jobs, owners, queue, rules)
+        if here < key or (here == key and other < job):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(**LOOP)
+def join_running(job, turn, jobs, owners, queue, running, rules, counts):
+    """Put the last of the running jobs, which has just begun, where it belongs among them."""
+    listed, last = running.jobs, counts[RUNNING] - 1
+    key = _key_now(job, turn, jobs, owners, queue, rules)
+    to = _place_among(key, job, last, turn, jobs, owners, queue, running, rules)
+    for place in range(last, to, -1):
+        listed[place] = listed[place - 1]
+    listed[to] = job
+    if running.jump_s.size > 0 and not running.jump_noted[job]:
+        _note_jump(job, jobs, running, counts)
+
+
+@njit(**LOOP)
+def _note_jump(job, jobs, running, counts):
+    """Write down when the key of a running job jumps, if it still will."""
+    looked, attained = jobs.table[job, JOB_LOOKED], jobs.table[job, JOB_ATTAINED]
+    jump = jobs.table[job, JOB_JUMP]
+    if attained < jump < math.inf:
+        time = looked + (jump - attained)
+        while attained + (time - looked) < jump:
+            time = np.nextafter(time, math.inf)
+        counts[JUMPS] = push_end(running.jump_s, running.jump_jobs, counts[JUMPS], time, job)
+        running.jump_noted[job] = 1
+
+
+@njit(**LOOP)
+def follow_jumps(turn, jobs, owners, queue, running, rules, counts):
+    """Give running jobs whose keys have jumped their new places."""
+    while counts[JUMPS] > 0 and running.jump_s[0] <= turn.now:
+        job, table = running.jump_jobs[0], jobs.table
+        counts[JUMPS] = pop_end(running.jump_s, running.jump_jobs, counts[JUMPS])
+        running.jump_noted[job] = 0
+        if running.place_of[job] < 0:
+            continue
+        run_s = table[job, JOB_ATTAINED] + (turn.now - table[job, JOB_LOOKED])
+        if run_s < table[job, JOB_JUMP]:
+            # it was stopped for a while
+            _note_jump(job, jobs, running, counts)
+            continue
+        listed, last, place = running.jobs, counts[RUNNING] - 1, 0
+        while listed[place] != job:
+            place += 1
+        for to in range(place, last):
+            listed[to] = listed[to + 1]
+        listed[last] = job
+        running.jump_noted[job] = 1
+        join_running(job, turn, jobs, owners, queue, running, rules, counts)
+        running.jump_noted[job] = 0
 
 
 @njit(**LOOP)
@@ -73,15 +178,28 @@ def _order_running(keys, running, counts):
 
 
 @njit(**LOOP)
-def _moved(nodes, jobs, wanted, placed, job, leaves):
-    """Let a job leave or come back; return by how much the room for the wanted shape changed."""
-    asks, shape, first, change = jobs.asks, jobs.shape_of[job], jobs.row_of[job], 0
+def _leaves(nodes, jobs, wanted, placed, job):
+    """Let a job leave; return how much room that makes for the wanted shape."""
+    asks, shape, first, made = jobs.asks, jobs.shape_of[job], jobs.row_of[job], 0
     for row in range(first, first + asks[shape, ASK_INSTANCES]):
         node, bits = placed[row, ON_NODE], placed[row, ON_GPUS]
-        change -= room(nodes, node, asks, wanted)
-        if leaves:
-            give_back(nodes, node, asks, shape, bits)
-        else:
+        give_back(nodes, node, asks, shape, bits)
+        after = room(nodes, node, asks, wanted)
+        if after > 0:
             occupy(nodes, node, asks, shape, bits)
-        change += room(nodes, node, asks, wanted)
-    return change
+            made += after - room(nodes, node, asks, wanted)
+            give_back(nodes, node, asks, shape, bits)
+    return made
+
+
+@njit(**LOOP)
+def _comes_back(nodes, jobs, wanted, placed, job):
+    """Let a job come back; return how much room for the wanted shape that takes."""
+    asks, shape, first, gone = jobs.asks, jobs.shape_of[job], jobs.row_of[job], 0
+    for row in range(first, first + asks[shape, ASK_INSTANCES]):
+        node, bits = placed[row, ON_NODE], placed[row, ON_GPUS]
+        before = room(nodes, node, asks, wanted)
+        occupy(nodes, node, asks, shape, bits)
+        if before > 0:
+            gone += before - room(nodes, node, asks, wanted)
+    return gone

@@ -192,6 +192,27 @@ def _keep_work(table, job, outcome, rules):
 
 
 @njit(**LOOP)
+def _leave_running(job, running, rules, counts):
+    """Take a job out of the list of those that run, and close its gap."""
+    counts[RUNNING] -= 1
+    listed, last, place = running.jobs, counts[RUNNING], running.place_of[job]
+    running.place_of[job] = -1
+    if not rules.alike:
+        listed[place] = listed[last]
+        running.place_of[listed[last]] = place
+        return
+    # in order: those that end, or make way, are mostly near one of its ends
+    place = 0
+    while listed[place] != job:
+        if listed[last - place] == job:
+            place = last - place
+            break
+        place += 1
+    for to in range(place, last):
+        listed[to] = listed[to + 1]
+
+
+@njit(**LOOP)
 def stop_attempt(job, now, outcome, jobs, owners, nodes, running, trees, rules, counts):
     """End an attempt, free what it used, and keep what its checkpoints saved."""
     table, shape, row = jobs.table, jobs.shape_of[job], jobs.row_of[job]
@@ -202,11 +223,7 @@ def stop_attempt(job, now, outcome, jobs, owners, nodes, running, trees, rules, 
     for place in range(row, row + instances):
         nodes.busy[running.placed[place, ON_NODE]] -= 1
         nodes.idle_since[running.placed[place, ON_NODE]] = now
-    counts[RUNNING] -= 1
-    last = running.jobs[counts[RUNNING]]
-    running.jobs[running.place_of[job]] = last
-    running.place_of[last] = running.place_of[job]
-    running.place_of[job] = -1
+    _leave_running(job, running, rules, counts)
     cancel_end(running, counts, job)
     charge_quota(owners, job, jobs.asks, shape, -1)
     charge_owner(owners, table, job, jobs.asks, shape, -1, now, rules.half_life_s)

@@ -19,11 +19,12 @@ from prophase.sim.kernels.dynamic.array_layout import (
     PLAN_SIZE,
     RESERVED,
     ROWS,
+    SORTED,
     STRICT,
     TO_RESERVE,
     WAITING,
 )
-from prophase.sim.kernels.dynamic.preemption import choose_victims
+from prophase.sim.kernels.dynamic.preemption import choose_victims, follow_jumps, join_running
 from prophase.sim.kernels.dynamic.reservations import (
     believed_length,
     earliest,
@@ -42,7 +43,7 @@ from prophase.sim.kernels.dynamic.waiting_queue import (
 )
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE, free_rows, place_gang
 from prophase.sim.kernels.node_resources import give_back, occupy
-from prophase.sim.kernels.queue_order import sort_queue
+from prophase.sim.kernels.queue_order import sort_in, sort_queue
 from prophase.sim.kernels.score_trees import note_change
 from prophase.sim.signatures import (
     ASK_INSTANCES,
@@ -70,10 +71,10 @@ def _is_considered(job, turn, jobs, owners, queue, rules, counts):
 
 
 @njit(**LOOP)
-def _preempt(job, now, jobs, owners, nodes, queue, running, trees, rules, counts):
+def _preempt(job, turn, jobs, owners, nodes, queue, running, trees, rules, counts):
     """Stop jobs that come after this one, if that makes room for it; tell whether it did."""
-    shape, victims, key = jobs.shape_of[job], queue.victims, queue.keys[job]
-    count = choose_victims(key, shape, now, jobs, nodes, queue, running, rules, counts)
+    shape, victims, now = jobs.shape_of[job], queue.victims, turn.now
+    count = choose_victims(job, turn, jobs, owners, nodes, queue, running, rules, counts)
     if count == 0:
         queue.unmoved_at[shape] = counts[PASSES]
         return False
@@ -172,7 +173,7 @@ def _place(job, turn, policy, rules, jobs, owners, nodes, queue, running, plan, 
         not fits_now
         and turn.preempts
         and queue.unmoved_at[shape] != passed
-        and _preempt(job, turn.now, jobs, owners, nodes, queue, running, trees, rules, counts)
+        and _preempt(job, turn, jobs, owners, nodes, queue, running, trees, rules, counts)
     ):
         fits_now = place_gang(policy, nodes.matrix, jobs.asks, shape, trees, running.placed, first)
     if turn.queue == EASY and fits_now and counts[HEAD] >= 0:
@@ -195,6 +196,8 @@ def _begin(job, turn, jobs, owners, nodes, queue, running, plan, rules, counts):
     """Start a job that has its nodes; a plan learns when they are believed to be free again."""
     shape, first = jobs.shape_of[job], counts[ROWS]
     begin_attempt(job, turn.now, jobs, owners, nodes, running, rules, counts)
+    if rules.alike:
+        join_running(job, turn, jobs, owners, queue, running, rules, counts)
     leave_queue(shape, jobs, queue, counts)
     if turn.queue == CONSERVATIVE and counts[PLAN_READY]:
         for row in range(first, counts[ROWS]):
@@ -214,18 +217,21 @@ def _close_gap(waiting, kept, place, count):
 
 
 @njit(**LOOP)
-def scheduling_pass(
-    turn, policy, order, rules, jobs, owners, nodes, queue, running, plan, trees, counts
-):
+def scheduling_pass(turn, policy, rules, jobs, owners, nodes, queue, running, plan, trees, counts):
     """Start every job that may start now, in queue order; return how many did."""
-    waiting = queue.jobs
+    waiting, order = queue.jobs, turn.order
+    if rules.keys_move and not rules.still:
+        counts[SORTED] = 0
     find_keys(turn.fresh_keys, turn.now, order, jobs, owners, queue, running, rules, counts)
-    sort_queue(waiting, queue.keys, counts[WAITING])
+    sort_in(waiting, queue.keys, counts[SORTED], counts[WAITING])
+    if rules.alike:
+        follow_jumps(turn, jobs, owners, queue, running, rules, counts)
     counts[PASSES] += 1
     counts[FAILED_KINDS] = counts[EVICTED] = counts[PLAN_READY] = 0
     counts[PLAN_SIZE] = counts[RESERVED] = counts[TO_RESERVE] = 0
     counts[HEAD] = -1
-    queue.per_user[:] = 0
+    if rules.per_user > 0:
+        queue.per_user[:] = 0
     started = kept = place = 0
     while place < counts[WAITING]:
         job = waiting[place]
@@ -246,7 +252,8 @@ def scheduling_pass(
                 find_keys(True, turn.now, order, jobs, owners, queue, running, rules, counts)
                 sort_queue(waiting, queue.keys, counts[WAITING])
                 place = kept = 0
-                queue.per_user[:] = 0
+                if rules.per_user > 0:
+                    queue.per_user[:] = 0
                 if rules.preempt:
                     queue.unmoved_at[:] = -1
             continue
@@ -258,7 +265,7 @@ def scheduling_pass(
         # every kind that waits has found no room, nor anybody to make room for it
         if counts[FAILED_KINDS] >= counts[KINDS] and not (turn.preempts and rules.resort):
             break
-    counts[WAITING] = _close_gap(waiting, kept, place, counts[WAITING])
+    counts[WAITING] = counts[SORTED] = _close_gap(waiting, kept, place, counts[WAITING])
     for back in range(counts[EVICTED]):
         victim = queue.victims[queue.victims.size - 1 - back]
         join_queue(victim, jobs, queue, rules, counts)

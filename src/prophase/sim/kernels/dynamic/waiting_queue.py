@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from prophase.sim.compilation import njit
-from prophase.sim.kernels.dynamic.array_layout import KINDS, RUNNING, WAITING, WAITING_ROWS
+from prophase.sim.kernels.dynamic.array_layout import (
+    KINDS,
+    RUNNING,
+    SORTED,
+    WAITING,
+    WAITING_ROWS,
+)
 from prophase.sim.kernels.dynamic.running_jobs import update_progress
 from prophase.sim.kernels.dynamic.usage_and_quotas import update_usage
 from prophase.sim.signatures import ASK_INSTANCES, LOOP
@@ -48,11 +54,11 @@ def find_keys(fresh, now, order, jobs, owners, queue, running, rules, counts):
             update_usage(usage, owner, now, rules.half_life_s)
     if fresh:
         order.refresh(usage, now, order.facts)
-    for place in range(counts[WAITING]):
+    for place in range(counts[SORTED], counts[WAITING]):
         job = queue.jobs[place]
         if (fresh and not rules.still) or np.isnan(keys[job]):
             keys[job] = order.key(jobs.table, job, usage, now, order.facts)
-    if fresh and rules.preempt:
+    if fresh and rules.preempt and not rules.alike:
         for place in range(counts[RUNNING]):
             job = running.jobs[place]
             update_progress(jobs.table, job, now)
