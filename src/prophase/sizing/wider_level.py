@@ -111,8 +111,9 @@ class WiderLevels:
         if not tenant and len(self._of_tenant) > 1:
             return np.empty(0)
         kinds = self._of_tenant.get(tenant, ())[-_MOST_KINDS:]
-        factors = np.array([self._beyond(key, count) for key in kinds])
-        return factors[np.isfinite(factors)]
+        factors: Floats = np.array([self._beyond(key, count) for key in kinds], np.float64)
+        known: Floats = factors[np.isfinite(factors)]
+        return known
 
     def _beyond(self, key: Key, count: int) -> float:
         known = self._further.get(key, {})
