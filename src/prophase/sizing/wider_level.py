@@ -76,12 +76,15 @@ class WiderLevels:
         self._of_tenant: dict[str, Sequence[Key]] = {}
         #: kind -> by how many first runs, what the highest later peak is of the highest of those
         self._further: dict[Key, dict[int, float]] = {}
+        #: tenant -> the same of all its kinds
+        self._factors: dict[str, dict[int, Floats]] = {}
 
     def add(self, key: Key) -> None:
         """Take note of a kind that has runs now."""
         if self.prior != "none" and key not in (members := self._members[self._level(key)]):
             members.append(key)
         self._further.pop(key, None)
+        self._factors.pop(key[0], None)
         if self._of_tenant and key not in self._of_tenant.get(key[0], ()):
             self._of_tenant[key[0]] = (*self._of_tenant.get(key[0], ()), key)
 
@@ -110,10 +113,12 @@ class WiderLevels:
             self._of_tenant.update(found)
         if not tenant and len(self._of_tenant) > 1:
             return np.empty(0)
-        kinds = self._of_tenant.get(tenant, ())[-_MOST_KINDS:]
-        factors: Floats = np.array([self._beyond(key, count) for key in kinds], np.float64)
-        known: Floats = factors[np.isfinite(factors)]
-        return known
+        held = self._factors.setdefault(tenant, {})
+        if count not in held:
+            kinds = self._of_tenant.get(tenant, ())[-_MOST_KINDS:]
+            factors: Floats = np.array([self._beyond(key, count) for key in kinds], np.float64)
+            held[count] = factors[np.isfinite(factors)]
+        return held[count]
 
     def _beyond(self, key: Key, count: int) -> float:
         known = self._further.get(key, {})
