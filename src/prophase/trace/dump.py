@@ -15,6 +15,7 @@ from pathlib import Path
 import ibis
 
 from prophase.errors import FanOutError, FormatError, MissingFileError
+from prophase.plural import counted
 from prophase.trace import source_files as files
 from prophase.trace.engine import BadLine, Engine, TextLayout
 from prophase.trace.source_files import SourceFile
@@ -185,11 +186,13 @@ class Dump:
         return fresh
 
     def join_one(
-        self, left: ibis.Table, right: ibis.Table, keys: Sequence[str], *, name: str
-    ) -> ibis.Table:
+        self, left: ibis.Table, right: ibis.Table, keys: Sequence[str], *, name: str,
+        owners: ibis.Table | None = None,
+    ) -> ibis.Table:  # fmt: skip
         """Left-join a table that has at most one row per key, and mark which rows found one.
 
-        A key that repeats in ``right`` would multiply rows; it is refused, by name.
+        A key that repeats in ``right`` would multiply rows; it is refused, by name. Rows of
+        ``right`` whose key no row of ``owners`` has are counted in a note.
         """
         keyed = self.materialised(right.filter([right[key].notnull() for key in keys]), name)
         repeats = self.repeats(keyed, keys)
@@ -200,6 +203,11 @@ class Dump:
                 "Joining would multiply rows. Remove the copies, or aggregate the table "
                 "to one row per key."
             )
+        if owners is not None:
+            orphans = keyed.anti_join(owners.select(*keys), list(keys))
+            lost = int(self.engine.to_pandas(orphans.agg(rows=orphans.count()))["rows"].iloc[0])
+            if lost:
+                self.note(f"{name}: {counted(lost, 'row belongs', 'rows belong')} to no job.")
         marked = keyed.mutate(**{f"_joined_{name}": ibis.literal(True)})
         joined = left.left_join(marked, list(keys), rname="{name}_right")
         if REASON in right.columns:
@@ -212,10 +220,10 @@ class Dump:
         """Count the values of a key that stand in more than one row."""
         copies = table.group_by(list(keys)).agg(copies=table.count())
         again = copies.filter(copies.copies > 1)
-        counted = self.engine.to_pandas(
+        found = self.engine.to_pandas(
             again.agg(values=again.count(), rows=again.copies.sum(), most=again.copies.max())
         ).fillna(0)
-        return KeyRepeats(*(int(counted[name].iloc[0]) for name in ("values", "rows", "most")))
+        return KeyRepeats(*(int(found[name].iloc[0]) for name in ("values", "rows", "most")))
 
     def materialised(self, table: ibis.Table, name: str) -> ibis.Table:
         """Run an expression once, so that checking and joining do not parse its file twice."""

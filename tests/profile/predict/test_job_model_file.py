@@ -66,7 +66,7 @@ def test_a_model_keeps_where_it_came_from_and_equal_rows_once(small: Path) -> No
     assert "user" in held.columns
     # keys and ends of both targets are the same arrays
     one, two = (predictor.history_.memories[0] for predictor in back.predictors.values())
-    assert one._long.keys is two._long.keys
+    assert one._long.names is two._long.names
 
 
 @pytest.mark.parametrize("cut", [0, 10, 2_000, -1])

@@ -35,7 +35,7 @@ def test_what_chance_can_explain_does_not_lead() -> None:
     assert np.mean(np.array(leads) != SIMPLE) <= 0.1
 
 
-def test_long_after_the_last_outcome_one_has_to_have_led_in_every_fold() -> None:
+def test_long_after_the_last_outcome_folds_that_differ_are_a_doubt() -> None:
     good, bad = offered(400, 0.3), offered(400, 3.0)
     seen = np.full(400, "seen")
     folds = [(gains(*part, 4.0), seen) for part in (good, bad)]

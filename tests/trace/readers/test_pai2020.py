@@ -53,6 +53,26 @@ def test_the_report_counts_what_each_table_joined(pai_dump: Path) -> None:
     }
 
 
+def test_rows_of_side_tables_that_belong_to_no_job_are_counted(pai_dump: Path) -> None:
+    orphans = {
+        "pai_job_table": "j9,id9,u1,Terminated,100,900",
+        "pai_task_table": "j8,ps,1,Terminated,110,900,100.0,10.0,,",
+        "pai_group_tag_table": "id7,u1,,g9,ctr",
+        "pai_sensor_table": "j9,worker,w9,id9,m1,,9,9,1,1,1,1,1,1,1,1",
+        "pai_machine_metric": "w9,m1,120,890,0.1,2.0,30.0,25.0,4.5,1000.0,3,32.1",
+    }
+    for name, row in orphans.items():
+        with (pai_dump / f"{name}.csv").open("a", encoding="utf-8") as file:
+            file.write(row + "\n")
+    report = open_trace(pai_dump, source="pai2020").report
+    assert report is not None
+    counted = [note for note in report.notes if "to no job" in note]
+    assert [note.split(":")[0] for note in counted] == [
+        "job", "group_tag", "task", "sensor", "machine_metric",
+    ]  # fmt: skip
+    assert report.tables["jobs"].kept == 5
+
+
 @pytest.mark.parametrize(
     ("table", "row", "key"),
     [

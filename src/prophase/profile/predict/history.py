@@ -19,7 +19,7 @@ from prophase.profile.predict.back_off_keys import (
     key_of,
 )
 from prophase.profile.predict.job_text import NO_TOKEN, TextColumns
-from prophase.profile.predict.memory import Keys, Memory, Recall
+from prophase.profile.predict.memory import Keys, Memory, Recall, ranked
 from prophase.profile.predict.submit_columns import (
     Columns,
     arrivals,
@@ -152,8 +152,9 @@ class History:
 
     def add(self, question: Question, ends: Floats, values: Floats) -> None:
         """Remember the outcomes of jobs."""
+        ranks = ranked(ends)
         for memory, keys in zip(self.memories, question.keys, strict=True):
-            memory.add(keys, ends, values)
+            memory.add(keys, ends, values, ranks)
         if self.text.names:
             self.words.add(question.tokens, ends, values)
 

@@ -143,10 +143,12 @@ class Memory:
     def __len__(self) -> int:
         return len(self._long.ends) + len(self._short.ends)
 
-    def add(self, keys: Keys, ends: Floats, values: Floats) -> None:
-        """Remember finished jobs."""
+    def add(
+        self, keys: Keys, ends: Floats, values: Floats, ranks: Ranks | None = None
+    ) -> None:  # fmt: skip
+        """Remember finished jobs; ``ranks`` of their ends, if known, save sorting these."""
         self._medians = {}
-        self._short = self._short.joined(_Run.of(keys, ends, values))
+        self._short = self._short.joined(_Run.of(keys, ends, values, ranks))
         if len(self._short.ends) > max(256, len(self._long.ends) // 20):
             self._long = self._long.joined(self._short)
             self._short = _Run.of(np.empty(0, np.uint64), np.empty(0), np.empty(0))
@@ -294,9 +296,9 @@ def _in_order(keys: Keys) -> Ints:
 class _Run:
     """Rows sorted by key, then end, with what makes searching them quick."""
 
-    keys: Keys
     ends: Floats
     values: Floats
+    #: the keys, and the row that each begins at
     names: Keys
     first: Ints
     moments: Floats
@@ -315,7 +317,12 @@ class _Run:
         place = code.astype(np.int64) * (len(moments) + 1) + rank[order]
         sums = np.concatenate([[0.0], np.cumsum(values)])
         order = order.astype(np.int32 if len(keys) < 2**31 else np.int64)
-        return cls(keys, ends, values, keys[first], first, moments, place, sums, order)
+        return cls(ends, values, keys[first], first, moments, place, sums, order)
+
+    @property
+    def keys(self) -> Keys:
+        """The key of each row."""
+        return np.repeat(self.names, np.diff(self.first, append=len(self.ends)))
 
     @cached_property
     def squares(self) -> Floats:

@@ -32,6 +32,7 @@ from prophase.profile.predict.submit_columns import (
     outcomes,
 )
 from prophase.profile.predict.yes_no_target import ShareCalibrator
+from prophase.trace.schema import AFTERWARDS_PREFIX
 
 #: with fewer finished jobs than this no method answers
 FEWEST_FINISHED = 10
@@ -114,7 +115,10 @@ class Predictor(ABC):
                 f"no row of the history has a value of {target}. Give finished jobs, or another "
                 "target."
             )
-        jobs, outcome = history[known], outcome[known]
+        # a long history would be held twice: what is known only afterwards is left out of the copy
+        jobs = history[[name for name in history if not str(name).startswith(AFTERWARDS_PREFIX)]]
+        if not known.all():
+            jobs, outcome = jobs[known], outcome[known]
         self.target_ = target
         self.yes_no_ = is_yes_no(history, target)
         runs = target == "duration_s"

@@ -92,12 +92,22 @@ def sentence(study: ScheduleStudy) -> str:
         )
     kept = best.kept_pct
     span = f" ({kept.low:.0f} to {kept.high:.0f} %)" if kept.known else ""
-    return (
+    return _told_apart(kept) + (
         f"Ordering by predicted run times ({best.policy.removeprefix('shortest, predicted by ')}) "
         f"keeps {kept.value:.0f} %{span} of the oracle's gain: the mean completion time goes "
         f"from {fifo.mean_jct_s:,.0f} to {best.mean_jct_s:,.0f} s, with true run times to "
         f"{oracle.mean_jct_s:,.0f} s. The wait that one job in a hundred exceeds goes from "
         f"{fifo.p99_wait_s:,.0f} to {best.p99_wait_s:,.0f} s."
+    )
+
+
+def _told_apart(kept: Estimate) -> str:
+    """Say first if days differ so much that nothing is known of the gain but that it may be any."""
+    if not kept.known or kept.low > 0 or kept.high < 100:
+        return ""
+    return (
+        "Predicted run times cannot be told apart from fifo or from true run times here: days "
+        "differ too much. "
     )
 
 

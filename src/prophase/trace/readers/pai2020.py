@@ -94,6 +94,8 @@ def _read(dump: Dump) -> Tables:
             f"{dump.root}: holds no pai_instance_table (csv, .gz or .tar.gz) and no joined sample. "
             "Fetch the trace with: prophase fetch pai2020"
         )
+    # every table is looked up among the instances: they are parsed once
+    instances = dump.materialised(instances, "instance")
     return {"jobs": _jobs(_joined_all(dump, instances)), **tables}
 
 
@@ -136,13 +138,15 @@ def _columns(dump: Dump, table: str) -> ibis.Table | None:
     return None if sheet is None else SourceTable(table, (), _TAKEN[table]).read(sheet)
 
 
-def _joined_all(dump: Dump, rows: ibis.Table) -> ibis.Table:
+def _joined_all(dump: Dump, instances: ibis.Table) -> ibis.Table:
     """Join the raw tables onto the instance table, each by a key that is proven unique."""
-    rows = _joined(dump, rows, _tasks_with_their_job(dump), ("job_name", "task_name"), "task")
-    rows = _with_sensors(dump, rows)
-    for table, key in (("machine_metric", "worker_name"), ("machine_spec", "machine")):
-        rows = _joined(dump, rows, _columns(dump, table), (key,), table)
-    return rows
+    tasks, task_key = _tasks_with_their_job(dump), ("job_name", "task_name")
+    rows = _joined(dump, instances, tasks, task_key, "task", instances)
+    rows = _with_sensors(dump, rows, instances)
+    metrics = _columns(dump, "machine_metric")
+    rows = _joined(dump, rows, metrics, ("worker_name",), "machine_metric", instances)
+    # a machine without a job is no orphan
+    return _joined(dump, rows, _columns(dump, "machine_spec"), ("machine",), "machine_spec")
 
 
 def _tasks_with_their_job(dump: Dump) -> ibis.Table | None:
@@ -150,27 +154,30 @@ def _tasks_with_their_job(dump: Dump) -> ibis.Table | None:
     tasks = _columns(dump, "task")
     if tasks is None:
         return None
-    tasks = _joined(dump, tasks, _columns(dump, "job"), ("job_name",), "job")
+    jobs = _columns(dump, "job")
+    tasks = _joined(dump, tasks, jobs, ("job_name",), "job", tasks)
     if "inst_id" not in tasks.columns:
         return tasks
     groups = _columns(dump, "group_tag")
-    return _joined(dump, tasks, groups, ("inst_id",), "group_tag").drop("inst_id")
+    return _joined(dump, tasks, groups, ("inst_id",), "group_tag", jobs).drop("inst_id")
 
 
 def _joined(
-    dump: Dump, rows: ibis.Table, table: ibis.Table | None, keys: Sequence[str], name: str
-) -> ibis.Table:
+    dump: Dump, rows: ibis.Table, table: ibis.Table | None, keys: Sequence[str], name: str,
+    owners: ibis.Table | None = None,
+) -> ibis.Table:  # fmt: skip
+    """Join a table, and count its rows that belong to none of the ``owners``."""
     if table is None:
         dump.note(f"pai_{name} is not in the dump: its columns stay missing.")
         return rows
-    return dump.join_one(rows, table, keys, name=name)
+    return dump.join_one(rows, table, keys, name=name, owners=owners)
 
 
-def _with_sensors(dump: Dump, rows: ibis.Table) -> ibis.Table:
+def _with_sensors(dump: Dump, rows: ibis.Table, instances: ibis.Table) -> ibis.Table:
     """Join sensors per worker; one with several GPUs has a row per GPU, which are added up."""
     sensors = _columns(dump, "sensor")
     try:
-        return _joined(dump, rows, sensors, _WORKER, "sensor")
+        return _joined(dump, rows, sensors, _WORKER, "sensor", instances)
     except FanOutError:
         if sensors is None or dump.repeats(sensors, [*_WORKER, "gpu_name"]).values:
             raise
@@ -181,7 +188,7 @@ def _with_sensors(dump: Dump, rows: ibis.Table) -> ibis.Table:
         },
         **{REASON: sensors[REASON].max()},
     )
-    return _joined(dump, rows, per_worker, _WORKER, "sensor_by_worker")
+    return _joined(dump, rows, per_worker, _WORKER, "sensor_by_worker", instances)
 
 
 def _jobs(rows: ibis.Table) -> ibis.Table:
