@@ -159,7 +159,7 @@ def measure_coverage(
 
 
 def calibrate(
-    jobs: pd.DataFrame, cluster: Cluster, *, now_s: float, instants: int = 25, **settings: Any
+    jobs: pd.DataFrame, cluster: Cluster, *, now_s: float, instants: int = 15, **settings: Any
 ) -> Coverage:
     """Check forecasts of the last 60 days, or half of the log if that is less.
 

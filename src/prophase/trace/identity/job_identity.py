@@ -214,8 +214,10 @@ def identified(
 def _write_large(source: Path, target: Path, whole: pa.Schema, rule: IdentityRule) -> None:
     """Write a large file with its identity, which is found once for all rows that say the same."""
     words = [name for name in rule.columns if name in whole.names and name not in (TENANT, KIND)]
-    settings = {"memory_limit": _MEMORY, "temp_directory": f"{target}.spill"}
-    with duckdb.connect(config=settings) as db:
+    with duckdb.connect() as db:
+        # a bar would go to stdout, among the results
+        db.execute(f"SET enable_progress_bar = false; SET memory_limit = '{_MEMORY}'")
+        db.execute("SET temp_directory = $where", {"where": f"{target}.spill"})
         db.read_parquet(str(source)).create_view("held")
         listed = ", ".join(f'"{name}"' for name in words) or "0 AS nothing"
         said = db.sql(f"SELECT DISTINCT {listed} FROM held").to_arrow_table()
