@@ -213,15 +213,41 @@ _RULES: dict[str, dict[str, Any]] = {
         "estimate": "duration_s",
         "backfill": "every=30s,depth=100",
     },
+    "two jobs per GPU, slowed": {"share": "per_gpu=2,slowdown=0.28"},
+    "failing nodes": {"failures": "mtbf=30d,mttr=2h"},
+}
+
+
+#: orders whose keys move while jobs wait or run
+_ORDERS: dict[str, dict[str, Any]] = {
     "shortest remaining, preemptive": {"order": "shortest_remaining", "preempt": "on"},
     "least attained, preemptive every minute": {
         "order": "least_attained",
         "preempt": "every=60s",
     },
+    "Tiresias, preemptive": {"order": "tiresias", "preempt": "on"},
     "fair share": {"order": "fair_share", "half_life_s": "1d"},
-    "two jobs per GPU, slowed": {"share": "per_gpu=2,slowdown=0.28"},
-    "failing nodes": {"failures": "mtbf=30d,mttr=2h"},
 }
+
+
+def moving_orders(repeats: int) -> None:
+    """What orders whose keys move cost beside the plain replay, at capacity and above it."""
+    nodes, count = 400, 20_000
+    cluster = Cluster.uniform(nodes, GPUS)
+    for load in (1.0, 1.05):
+        workload = Workload.from_jobs(mixed_jobs(count, load=load * nodes / NODES))
+        simulate(workload, cluster)
+        plain = [cpu_seconds(lambda: simulate(workload, cluster)) for _ in range(5)]  # noqa: B023
+        data = f"{count:,} jobs of 1 to 8 GPUs, {nodes} x {GPUS} GPUs, load {load}"
+        for name, settings in _ORDERS.items():
+            starts = len(simulate(workload, cluster, **settings).attempts.job)
+            seconds = [
+                cpu_seconds(lambda: simulate(workload, cluster, **settings))  # noqa: B023
+                for _ in range(repeats)
+            ]
+            each = min(seconds) / min(plain) * count / starts
+            remark = f"{starts / count:.1f} starts per job; {each:.1f} x by start"
+            record(Measurement(f"order: {name}", "s", seconds, "plain replay", plain, data, remark))
 
 
 def rules_of_a_cluster(repeats: int) -> None:
@@ -329,6 +355,7 @@ def main() -> None:
         "openb": lambda: openb_runs(chosen.repeats),
         "queues": lambda: queue_disciplines(repeats=1),
         "rules": lambda: rules_of_a_cluster(repeats=1),
+        "orders": lambda: moving_orders(chosen.repeats),
         "shapes": lambda: many_shapes(chosen.repeats),
         "first": lambda: first_call(chosen.repeats),
         "growth": lambda: growth(chosen.largest),

@@ -127,3 +127,7 @@ def test_a_replay_is_kept_in_the_workspace_and_shown_again(prophase_here, dump, 
     other = prophase_here("whatif", "ws", "--cluster", "1x2", "--load", "2", "--save-as", "../base")
     assert other.returncode == 2
     assert "give it a name of letters" in other.stderr
+    # before any work: the cluster is not even looked at
+    taken = prophase_here("whatif", "ws", "--cluster", "none", "--load", "2", "--save-as", "base")
+    assert taken.returncode == 2
+    assert "under this name. Choose another." in taken.stderr

@@ -91,7 +91,7 @@ def command(
     draws: Annotated[int, typer.Option(min=10, help="Futures to simulate.")] = 100,
     check: Annotated[
         int, typer.Option(min=0, help="Past instants to check and widen intervals by; 0: none.")
-    ] = 25,
+    ] = 15,
     seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:

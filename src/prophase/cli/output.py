@@ -209,8 +209,11 @@ class RowOutputs:
 
 
 def kept_folder(name: str | None, path: Path) -> Path | None:
-    """Return the folder of a workspace that keeps a result; None if none is to be kept."""
-    from prophase.result.stored import FOLDER
+    """Return the folder of a workspace that keeps a result; None if none is to be kept.
+
+    A result of another command is never replaced.
+    """
+    from prophase.result.stored import FOLDER, stored_reports
     from prophase.trace.workspace import Workspace
 
     if name is None:
@@ -222,26 +225,19 @@ def kept_folder(name: str | None, path: Path) -> Path | None:
             f"--save-as {name}: {path} is no workspace that could keep it. Make one first: "
             f"prophase import SOURCE {as_typed(path)} --workspace ws; or write files (--out)."
         )
+    held = next((one for one in stored_reports(path) if one.name == name), None)
+    if held is not None and held.command.split()[:2] != typed_command().split()[:2]:
+        raise ParameterError(
+            f"--save-as {name}: the workspace keeps {held.title!r} under this name. Choose another."
+        )
     return path / FOLDER / name
 
 
 def keep_result(result: Result, name: str | None, path: Path) -> Path | None:
-    """Keep a result in a workspace, if it has a name, and say so; return its folder.
-
-    A result of another kind is never replaced.
-    """
-    from prophase.result.stored import stored_reports
-
+    """Keep a result in a workspace, if it has a name, and say so; return its folder."""
     folder = kept_folder(name, path)
-    if folder is None:
-        return None
-    held = next((one for one in stored_reports(path) if one.name == name), None)
-    whole = completed(result)
-    if held is not None and held.title != whole.title:
-        raise ParameterError(
-            f"--save-as {name}: the workspace keeps {held.title!r} under this name. Choose another."
-        )
-    write_report(whole, folder)
+    if folder is not None:
+        write_report(completed(result), folder)
     return folder
 
 

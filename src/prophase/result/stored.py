@@ -23,6 +23,8 @@ class StoredReport:
     tone: str
     folder: Path
     written_s: float
+    #: that made it, as it was typed
+    command: str = ""
 
     @property
     def page(self) -> Path:
@@ -62,6 +64,7 @@ def _look(path: Path) -> StoredReport | None:
             tone=str(document.get("tone") or document.get("verdict", "")),
             folder=path.parent,
             written_s=written_s,
+            command=str((document.get("provenance") or {}).get("command", "")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -189,6 +189,7 @@ def _empty_replay(
             busy=_ints(len(nodes)),
             idle_since=np.zeros(len(nodes)),
             reasons_off=elastic.astype(np.int64),
+            freed=_ints(len(nodes)),
             tenants=np.full((len(nodes), gpus * slots), -1, np.int64),
             slots=slots,
             speeds=_array(setting.speeds, np.ones((kinds, 64))),
@@ -206,6 +207,7 @@ def _empty_replay(
         r.RunningArrays(
             _ints(count),
             place_of=_ints(count, -1),
+            held=_ints(count),
             end_s=np.zeros(count),
             heap=_ints(count),
             heap_place_of=_ints(count, -1),

@@ -6,6 +6,7 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
@@ -92,19 +93,20 @@ def with_types(workload: Workload, cluster: Cluster) -> Ints:
     ]
     asks = workload.asks.copy(order="K") if accepted else workload.asks
     for column, target, known in accepted:
-        texts = workload.jobs[column].fillna("").astype(str)
-        bits = {
-            text: reduce(
+        codes, texts = pd.factorize(workload.jobs[column])
+        bits = [
+            reduce(
                 or_,
                 (
                     1 << known.index(word) if word in known else _KNOWN_ELSEWHERE
-                    for word in filter(None, text.split("|"))
+                    for word in filter(None, str(text).split("|"))
                 ),
                 0,
             )
-            for text in texts.unique()
-        }
-        asks[:, target] = texts.map(bits).to_numpy(np.int64)
+            for text in texts
+        ]
+        # the last is for jobs that name none: their code is -1
+        asks[:, target] = np.array([*bits, 0], np.int64)[codes]
     return asks
 
 

@@ -29,7 +29,7 @@ from prophase.errors import (
 from prophase.trace.source_files import first_line_not_utf8, not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
-_PARQUET: dict[str, object] = {
+PARQUET: dict[str, object] = {
     "compression": "zstd",
     "compression_level": 1,
     "parquet_version": "v2",
@@ -155,7 +155,7 @@ class DuckEngine:
         watcher = Thread(target=self._watch, args=(finished, progress), daemon=True)
         watcher.start()
         try:
-            self.connection.to_parquet(table, path, **_PARQUET)
+            self.connection.to_parquet(table, path, **PARQUET)
         except Exception as cause:
             raise self._in_our_words(cause, path) from cause
         finally:

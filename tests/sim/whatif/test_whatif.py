@@ -208,9 +208,10 @@ def test_a_trace_too_short_for_its_backlog_gets_the_recorded_change_and_no_inter
     assert smallest["nodes_mean"] is None
 
 
-def test_few_seeds_rank_scenarios_without_a_verdict():
+@pytest.mark.parametrize("seeds", [0, 3])
+def test_few_seeds_rank_scenarios_without_a_verdict(seeds):
     found, _ = scenarios_of(WhatIfQuestion(add=["2x1"]), trace(), Cluster.parse("5x1"), BASE)
-    ranked = compare_scenarios(runnable_scenarios(found), seeds=3, block_h=24.0).ranked()
+    ranked = compare_scenarios(runnable_scenarios(found), seeds=seeds, block_h=24.0).ranked()
     assert ranked["verdict"].tolist() == ["no interval", "-"]
     assert ranked[["change_low", "mean_wait_s_high"]].isna().all(axis=None)
 

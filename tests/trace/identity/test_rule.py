@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prophase.errors import MissingColumnError, ParameterError
+from prophase.trace.identity import job_identity
+from prophase.trace.identity.job_identity import file_rule, identified
 from prophase.trace.identity.rule import IdentityRule, rule_by
 
 _text = st.one_of(st.none(), st.text("ab/-%1_ ", min_size=1, max_size=6))
@@ -39,6 +43,29 @@ def test_two_tenants_are_one_only_if_all_their_columns_agree(
 
     one, other = rule.key({"group": a, "user": b}), rule.key({"group": c, "user": d})
     assert (one == other) == ((tidy(a), tidy(b)) == (tidy(c), tidy(d)))
+
+
+@pytest.mark.parametrize("columns", [["user", "name"], ["user", "name", "request_gpus"], []])
+def test_a_large_file_gets_the_identity_of_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[str]
+) -> None:
+    jobs = pd.DataFrame({"job_id": [f"j{number}" for number in range(40)]})
+    jobs["user"] = ["ann", "bob", None, "o'neill"] * 10
+    jobs["name"] = [f"fit-{number}" if number % 7 else None for number in range(40)]
+    jobs["request_gpus"], jobs["source"] = [1.0, 2.0] * 20, "csv"
+    small, large = tmp_path / "small.parquet", tmp_path / "it's large.parquet"
+    for path in (small, large):
+        jobs.to_parquet(path, row_group_size=11)
+    rule = rule_by(columns, jobs, "account") if columns else IdentityRule()
+    kept, _ = identified(small, rule)
+    monkeypatch.setattr(job_identity, "_LARGE", 10)
+    written, _ = identified(large, rule)
+    assert file_rule(written) == file_rule(kept) == rule
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(written).sort_values("job_id").reset_index(drop=True),
+        pd.read_parquet(kept).sort_values("job_id").reset_index(drop=True),
+    )
+    assert identified(large)[1] == identified(small)[1]
 
 
 def test_levels_go_from_narrow_to_wide_inside_the_tenant() -> None:

@@ -113,7 +113,7 @@ class EtaRequest(PolicyRequest):
     new_job: NewJob | None = None
     now_s: Annotated[float, Field(ge=-1e12, le=1e12)] | None = None
     draws: Annotated[int, Field(ge=10, le=1_000)] = 100
-    check: Annotated[int, Field(ge=0, le=200)] = 25
+    check: Annotated[int, Field(ge=0, le=200)] = 15
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
 
     @model_validator(mode="after")

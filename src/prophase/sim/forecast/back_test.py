@@ -159,7 +159,7 @@ def measure_coverage(
 
 
 def calibrate(
-    jobs: pd.DataFrame, cluster: Cluster, *, now_s: float, instants: int = 25, **settings: Any
+    jobs: pd.DataFrame, cluster: Cluster, *, now_s: float, instants: int = 15, **settings: Any
 ) -> Coverage:
     """Check forecasts of the last 60 days, or half of the log if that is less.
 
@@ -168,7 +168,7 @@ def calibrate(
     """
     history_s = now_s - float(jobs["submit_s"].min())
     since_s = now_s - min(_LOOK_BACK_S, history_s / 2)
-    asked = {"per_instant": 2, "draws": 40, **settings}
+    asked = {"per_instant": 2, "draws": 20, **settings}
     return measure_coverage(
         jobs, cluster, instants=instants, since_s=since_s, known_until_s=now_s, **asked
     )

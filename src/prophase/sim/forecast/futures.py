@@ -119,7 +119,6 @@ class Futures:
         starts, homeless, step = [], [], 0
         settings = {**policy, "leave_out_unfit": True}
         for left in self.left_s.T:
-            step = max(0, step - 1)
             chosen = self.rng.integers(max(1, len(self.days)), size=_AHEAD_DAYS)
             while True:
                 # who comes after a job has started does not change when it started
@@ -128,9 +127,12 @@ class Futures:
                 ids = schedule.workload.jobs["job_id"].iloc[: len(self.here)].to_numpy(str)
                 places = [np.flatnonzero(ids == job) for job in jobs]
                 found = [schedule.start_s[at[0]] if len(at) else np.nan for at in places]
-                if step == len(_AHEAD_S) - 1 or not np.nanmax([0.0, *found]) > _AHEAD_S[step]:
+                last_s = float(np.nanmax([0.0, *found]))
+                if step == len(_AHEAD_S) - 1 or not last_s > _AHEAD_S[step]:
                     break
                 step += 1
+            if step and last_s <= _AHEAD_S[step - 1]:
+                step -= 1
             starts.append(np.maximum(found, 0.0))
             began = schedule.start_s[: self.running]
             homeless.append(float((~(began < 0.0)).mean()) if self.running else 0.0)

@@ -38,7 +38,7 @@ class StartQuestion:
     job: str | JsonObject
     now_s: float | None = None
     draws: int = 100
-    check: int = 25
+    check: int = 15
     seed: int = 0
 
 

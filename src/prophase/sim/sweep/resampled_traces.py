@@ -304,10 +304,10 @@ def broken_up(rows: Iterable[Mapping[str, Any]], measure: str, block_h: float) -
 
 
 def require_blocks(draw: Resampler, seeds: int, *, chosen: bool = False) -> None:
-    """Refuse seeds below one, and a trace too short for blocks that somebody asked for."""
-    if seeds < 1:
-        raise ParameterError(f"seeds is {seeds}, but at least 1 is needed; 10 give an interval.")
-    if draw.blocks < 2 and not chosen:
+    """Refuse fewer seeds than none, and a trace too short for blocks that somebody asked for."""
+    if seeds < 0:
+        raise ParameterError(f"seeds is {seeds}: give 0 for no interval; 10 give one.")
+    if seeds and draw.blocks < 2 and not chosen:
         raise ParameterError(
             f"the trace is shorter than two blocks of {draw.block_h:g} h, so seeds have nothing "
             "to draw from. Shorten the blocks, e.g. --block 1h."

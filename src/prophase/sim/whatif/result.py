@@ -87,14 +87,18 @@ def what_if(
     base = ", ".join(f"{name} {value}" for name, value in chosen if name != "estimate")
     blocks = compared.drawn
     quiet = f"No intervals: {blocks.why_not}." if blocks.why_not else ""
+    if not seeds:
+        quiet = "No intervals: no trace was resampled (seeds 0)."
+    drawn = f"95 % interval: {seeds} resampled traces from {blocks.told()}"
+    if block_h is None:
+        drawn += (
+            ", long enough to hold the backlog; the change in percent that such traces show, times "
+            "the recorded baseline"
+        )
     told = [
         f"Baseline: {base}. {measure} and change: on the trace as recorded, the same jobs in every "
         "scenario.",
-        quiet
-        or f"95 % interval: {seeds} resampled traces from {blocks.told()}, long enough to hold the "
-        "backlog; the change in percent that such traces show, times the recorded baseline."
-        if block_h is None
-        else f"95 % interval: {seeds} resampled traces from {blocks.told()}.",
+        quiet or f"{drawn}.",
         *remarks,
         *notes,
         *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),

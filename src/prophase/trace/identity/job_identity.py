@@ -11,16 +11,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prophase.errors import ParameterError
+from prophase.trace.engine import PARQUET
 from prophase.trace.identity.choice import NUMBERS, WORDS, choose_rule
 from prophase.trace.identity.rule import KIND, TENANT, IdentityRule
 
 #: where a frame keeps its rule; pandas keeps it in Parquet files, too, under this name
 _HELD, _ATTRIBUTES = "prophase_identity", b"PANDAS_ATTRS"
+#: rows from which on DuckDB writes a table, and what it may hold while it does
+_LARGE, _MEMORY = 1_000_000, "1GB"
 #: whose and which: what a history is kept by
 Key = tuple[str, str]
 
@@ -190,6 +194,9 @@ def identified(
     held = json.loads(metadata.get(_ATTRIBUTES, b"{}"))
     metadata[_ATTRIBUTES] = json.dumps({**held, _HELD: rule.to_dict()}).encode()
     whole = pa.schema(fields, metadata)
+    if file.metadata.num_rows > _LARGE and KIND not in schema.names:
+        _write_large(source, target, whole, rule)
+        return target, rule
     with pq.ParquetWriter(target, whole, compression="zstd") as writer:
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group)
@@ -204,14 +211,50 @@ def identified(
     return target, rule
 
 
+def _write_large(source: Path, target: Path, whole: pa.Schema, rule: IdentityRule) -> None:
+    """Write a large file with its identity, which is found once for all rows that say the same."""
+    words = [name for name in rule.columns if name in whole.names and name not in (TENANT, KIND)]
+    with duckdb.connect() as db:
+        # a bar would go to stdout, among the results
+        db.execute(f"SET enable_progress_bar = false; SET memory_limit = '{_MEMORY}'")
+        db.execute("SET temp_directory = $where", {"where": f"{target}.spill"})
+        db.read_parquet(str(source)).create_view("held")
+        listed = ", ".join(f'"{name}"' for name in words) or "0 AS nothing"
+        said = db.sql(f"SELECT DISTINCT {listed} FROM held").to_arrow_table()
+        named = rule.apply(said.select(words).to_pandas() if words else pd.DataFrame(index=[0]))
+        for name in (TENANT, KIND):
+            column = pa.array(named[name], pa.string(), from_pandas=True)
+            said = said.append_column(f"made_{name}", column)
+        db.register("said", said)
+        same = " AND ".join(f'held."{name}" IS NOT DISTINCT FROM said."{name}"' for name in words)
+        columns = ", ".join(
+            f'made_{name} AS "{name}"' if name in (TENANT, KIND) else f'held."{name}"'
+            for name in whole.names
+        )
+        layout = ", ".join(f"{name} {value!r}" for name, value in PARQUET.items())
+        attributes = whole.metadata[_ATTRIBUTES].decode().replace("'", "''")
+        path = str(target).replace("'", "''")
+        db.execute(
+            f"COPY (SELECT {columns} FROM held JOIN said ON {same or 'true'}) TO "
+            f"'{path}' (FORMAT parquet, {layout}, "
+            f"KV_METADATA {{{_ATTRIBUTES.decode()}: '{attributes}'}})"
+        )
+
+
 def _what_is_compared(
     source: Path, held: Sequence[str], by: Sequence[str] | str | None
 ) -> pd.DataFrame:
-    """Return the columns of a file that a choice looks at; words take little room as categories."""
+    """Return what a choice looks at of a file; words take little room as categories.
+
+    Of a large file, parts spread evenly over it: the choice draws from them once more.
+    """
     named = held if by else [*WORDS, *NUMBERS]
     words = [name for name in held if name in named and name not in NUMBERS]
     numbers = [name for name in held if name in NUMBERS]
-    table = pq.read_table(source, columns=[*words, *numbers])
+    file = pq.ParquetFile(source)
+    every = -(-file.metadata.num_rows // _LARGE)
+    groups = range(0, file.num_row_groups, max(every, 1))
+    table = file.read_row_groups(list(groups), columns=[*words, *numbers])
     for place, name in enumerate(words):
         table = table.set_column(place, name, table.column(name).dictionary_encode())
     jobs: pd.DataFrame = table.to_pandas()

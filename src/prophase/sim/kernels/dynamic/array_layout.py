@@ -94,6 +94,8 @@ class NodeArrays(NamedTuple):
     busy: IntLine
     idle_since: FloatLine
     reasons_off: IntLine
+    #: GPUs that victims would free, while they are looked for
+    freed: IntLine
     #: jobs on each GPU, ``slots`` places for each
     tenants: IntGrid
     slots: Int
@@ -123,6 +125,8 @@ class RunningArrays(NamedTuple):
 
     jobs: IntLine
     place_of: IntLine
+    #: in order, beside ``jobs``: node * 256 + GPUs of a job of one instance, -1 of others
+    held: IntLine
     end_s: FloatLine
     heap: IntLine
     heap_place_of: IntLine

@@ -8,13 +8,16 @@ import numpy as np
 
 from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import JUMPS, RUNNING
-from prophase.sim.kernels.dynamic.running_jobs import update_progress
+from prophase.sim.kernels.dynamic.running_jobs import close_running_gap, update_progress
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE
 from prophase.sim.kernels.node_resources import give_back, occupy, room
 from prophase.sim.kernels.queue_heaps import pop_end, push_end
 from prophase.sim.kernels.queue_order import sort_queue
 from prophase.sim.signatures import (
+    ASK_GPUS,
     ASK_INSTANCES,
+    ASK_MILLI,
+    FREE_WHOLE,
     JOB_ATTAINED,
     JOB_DONE,
     JOB_JUMP,
@@ -45,6 +48,8 @@ def choose_victims(job, turn, jobs, owners, nodes, queue, running, rules, counts
         return 0
     # before all jobs of the same key, which do not make way
     behind = _place_among(key, jobs.shape_of.size, count, turn, jobs, owners, queue, running, rules)
+    if rules.alike and not _may_help(shape, behind, jobs, nodes, running, counts):
+        return 0
     # a single instance has found no room anywhere
     free = 0
     if wanted > 1:
@@ -55,7 +60,8 @@ def choose_victims(job, turn, jobs, owners, nodes, queue, running, rules, counts
         if free >= wanted:
             break
         other = running.jobs[place]
-        if turn.now - jobs.table[other, JOB_STARTED] >= rules.min_run_s:
+        sure = rules.min_run_s > 0 and turn.now - jobs.table[other, JOB_STARTED] < rules.min_run_s
+        if not sure:
             victims[taken] = other
             free += _leaves(matrix, jobs, shape, placed, other)
             taken += 1
@@ -75,6 +81,26 @@ def choose_victims(job, turn, jobs, owners, nodes, queue, running, rules, counts
     for place in range(kept):
         _comes_back(matrix, jobs, shape, placed, victims[place])
     return kept
+
+
+@njit(**LOOP)
+def _may_help(shape, behind, jobs, nodes, running, counts):
+    """Return False if no node has GPUs enough for the shape, were all jobs behind a place gone."""
+    asks, held, freed, count = jobs.asks, running.held, nodes.freed, counts[RUNNING]
+    gpus, place, enough = asks[shape, ASK_GPUS], count, False
+    if gpus == 0 or asks[shape, ASK_MILLI] < 1000 or asks[shape, ASK_INSTANCES] > 1:
+        return True
+    while place > behind and not enough:
+        place -= 1
+        # a gang is seldom: its GPUs are not added up
+        enough = held[place] < 0
+        if not enough:
+            node = held[place] >> 8
+            freed[node] += held[place] & 255
+            enough = nodes.matrix[node, FREE_WHOLE] + freed[node] >= gpus
+    for back in range(place, count):
+        freed[held[back] >> 8] = 0
+    return enough
 
 
 @njit(**LOOP)
@@ -118,7 +144,12 @@ def join_running(job, turn, jobs, owners, queue, running, rules, counts):
     to = _place_among(key, job, last, turn, jobs, owners, queue, running, rules)
     for place in range(last, to, -1):
         listed[place] = listed[place - 1]
-    listed[to] = job
+    for place in range(last, to, -1):
+        running.held[place] = running.held[place - 1]
+    asks, shape, row = jobs.asks, jobs.shape_of[job], jobs.row_of[job]
+    listed[to], running.held[to] = job, -1
+    if asks[shape, ASK_INSTANCES] == 1:
+        running.held[to] = running.placed[row, ON_NODE] << 8 | asks[shape, ASK_GPUS]
     if running.jump_s.size > 0 and not running.jump_noted[job]:
         _note_jump(job, jobs, running, counts)
 
@@ -150,12 +181,10 @@ def follow_jumps(turn, jobs, owners, queue, running, rules, counts):
             # it was stopped for a while
             _note_jump(job, jobs, running, counts)
             continue
-        listed, last, place = running.jobs, counts[RUNNING] - 1, 0
-        while listed[place] != job:
+        place = 0
+        while running.jobs[place] != job:
             place += 1
-        for to in range(place, last):
-            listed[to] = listed[to + 1]
-        listed[last] = job
+        close_running_gap(running, place, counts[RUNNING] - 1)
         running.jump_noted[job] = 1
         join_running(job, turn, jobs, owners, queue, running, rules, counts)
         running.jump_noted[job] = 0

@@ -192,6 +192,15 @@ def _keep_work(table, job, outcome, rules):
 
 
 @njit(**LOOP)
+def close_running_gap(running, place, last):
+    """Move those behind a place of the ordered list up by one."""
+    for to in range(place, last):
+        running.jobs[to] = running.jobs[to + 1]
+    for to in range(place, last):
+        running.held[to] = running.held[to + 1]
+
+
+@njit(**LOOP)
 def _leave_running(job, running, rules, counts):
     """Take a job out of the list of those that run, and close its gap."""
     counts[RUNNING] -= 1
@@ -208,8 +217,7 @@ def _leave_running(job, running, rules, counts):
             place = last - place
             break
         place += 1
-    for to in range(place, last):
-        listed[to] = listed[to + 1]
+    close_running_gap(running, place, last)
 
 
 @njit(**LOOP)
