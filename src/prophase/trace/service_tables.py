@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from sqlalchemy import (
@@ -15,6 +16,8 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    case,
+    func,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -127,3 +130,24 @@ def put_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> boo
     key = next(iter(table.primary_key.columns))
     put = kind.insert(table).values(**row).on_conflict_do_nothing().returning(key)
     return connection.execute(put).first() is not None
+
+
+def put_listed(
+    connection: Connection, table: Table, row: dict[str, Any], column: str, text: str
+) -> str:
+    """Add a text to the JSON list in a column of a row, unless it is in it; returns the list.
+
+    A row that is not there is made with a list of this text alone.
+    """
+    shared = connection.dialect.name == "postgresql"
+    kind = postgresql if shared else sqlite
+    held, quoted = table.c[column], json.dumps(text)
+    found = (func.strpos if shared else func.instr)(held, quoted) > 0
+    longer = func.substr(held, 1, func.length(held) - 1).concat(f", {quoted}]")
+    put = kind.insert(table).values(**row, **{column: f"[{quoted}]"})
+    keys = [one.name for one in table.primary_key.columns]
+    rest = {name: value for name, value in row.items() if name not in keys}
+    put = put.on_conflict_do_update(
+        index_elements=keys, set_={**rest, column: case((found, held), else_=longer)}
+    )
+    return str(connection.execute(put.returning(held)).scalar_one())
