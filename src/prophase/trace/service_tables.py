@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     Column,
     Connection,
+    Executable,
     Float,
     Index,
     Integer,
@@ -16,6 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
     case,
     func,
 )
@@ -139,15 +142,24 @@ def put_listed(
 
     A row that is not there is made with a list of this text alone.
     """
-    shared = connection.dialect.name == "postgresql"
-    kind = postgresql if shared else sqlite
-    held, quoted = table.c[column], json.dumps(text)
-    found = (func.strpos if shared else func.instr)(held, quoted) > 0
-    longer = func.substr(held, 1, func.length(held) - 1).concat(f", {quoted}]")
-    put = kind.insert(table).values(**row, **{column: f"[{quoted}]"})
-    keys = [one.name for one in table.primary_key.columns]
-    rest = {name: value for name, value in row.items() if name not in keys}
+    quoted = json.dumps(text)
+    put = _listing(table, tuple(row), column, shared=connection.dialect.name == "postgresql")
+    words = {"_quoted": quoted, "_more": f", {quoted}]", column: f"[{quoted}]"}
+    return str(connection.execute(put, {**row, **words}).scalar_one())
+
+
+@cache
+def _listing(table: Table, given: tuple[str, ...], column: str, *, shared: bool) -> Executable:
+    """Return the statement, which takes longer to build than to carry out."""
+    held, keys = table.c[column], [one.name for one in table.primary_key.columns]
+    found = (func.strpos if shared else func.instr)(held, bindparam("_quoted", type_=Text)) > 0
+    cut = func.substr(held, 1, func.length(held) - 1)
+    longer = cut.concat(bindparam("_more", type_=Text))
+    put = (postgresql if shared else sqlite).insert(table)
+    put = put.values({name: bindparam(name) for name in (*given, column)})
+    rest = {name: put.excluded[name] for name in given if name not in keys}
     put = put.on_conflict_do_update(
         index_elements=keys, set_={**rest, column: case((found, held), else_=longer)}
     )
-    return str(connection.execute(put.returning(held)).scalar_one())
+    made: Executable = put.returning(held)
+    return made
