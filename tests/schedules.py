@@ -33,8 +33,9 @@ class Lossy(SqlDatabase):
     losing = ""
 
     def write(
-        self, work: Callable[[Connection], Result], *, patience_s: float | None = None
-    ) -> Result:
+        self, work: Callable[[Connection], Result], *, patience_s: float | None = None,
+        alone: bool = False,
+    ) -> Result:  # fmt: skip
         lost, self.losing = self.losing, ""
         if lost == "answer":
             # committed, and nobody heard of it: the program asks again, as after real losses

@@ -1,6 +1,9 @@
-"""Counts and lists as people say them."""
+"""Counts, lists and paths as people write them."""
 
 from __future__ import annotations
+
+import shlex
+from pathlib import Path
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -32,3 +35,14 @@ def listed(words: list[str], *, most: int = 5) -> str:
     if len(words) > most:
         words = [*words[:most], f"{len(words) - most} more"]
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def as_typed(path: Path | str) -> str:
+    """Return a path as one would type it into a shell.
+
+    Examples
+    --------
+    >>> as_typed(Path("my cluster"))
+    "'my cluster'"
+    """
+    return shlex.quote(str(path))

@@ -53,11 +53,22 @@ class SqlDatabase:
         self.is_postgres = self.engine.dialect.name == "postgresql"
 
     def write(
-        self, work: Callable[[Connection], Result], *, patience_s: float | None = None
+        self,
+        work: Callable[[Connection], Result],
+        *,
+        patience_s: float | None = None,
+        alone: bool = False,
     ) -> Result:
-        """Run ``work`` in a transaction of its own; it must bear being run again."""
+        """Run ``work`` in a transaction of its own; it must bear being run again.
+
+        With ``alone``, each statement of it is a transaction, which saves two messages to the
+        server and back.
+        """
 
         def once() -> Result:
+            if alone and self.is_postgres:
+                with self.engine.connect() as connection:
+                    return work(connection.execution_options(isolation_level="AUTOCOMMIT"))
             with self.engine.begin() as connection:
                 return work(connection)
 

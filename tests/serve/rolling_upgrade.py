@@ -1,6 +1,6 @@
 """Replace every replica of a service while it is asked: no admission fails, no report is lost.
 
-    python -m tests.serve.rolling_upgrade [--replicas 3] [--rate 200] [--rounds 2]
+    python -m tests.serve.rolling_upgrade [--replicas 3] [--rate 200] [--rounds 2] [--mode set]
 
 Real processes share a real PostgreSQL server. A balancer on the loopback sends each request to a
 replica that is ready, as a Service of Kubernetes does. Requests leave at random at the rate given:
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import json
 import os
 import random
@@ -30,13 +31,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.serve.submit.objects import pod
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from postgres import new_database, postgres_programs, running_postgres
 
 #: seconds after which a kept connection is not used again
 _IDLE_S = 5.0
-_SETTINGS = '[submit]\nmode = "annotate"\n'
 
 
 @dataclass
@@ -151,6 +152,8 @@ class Tally:
     #: what and how it failed
     why: Counter[str] = field(default_factory=Counter)
     late: int = 0
+    #: admissions whose request was set
+    changed: int = 0
     upgrades: int = 0
     confirmed: set[str] = field(default_factory=set)
     times: dict[str, list[float]] = field(default_factory=dict)
@@ -169,6 +172,7 @@ class Tally:
                 f"p50 {p50:.1f} ms  p99 {p99:.1f} ms"
             )
         shown.append(f"{self.late:,} admissions passed unchanged because the answer was late")
+        shown.append(f"{self.changed:,} admissions had their request set")
         if self.why:
             shown.append("failed: " + ", ".join(f"{n:,} x {w}" for w, n in self.why.most_common()))
         twice = len(self.kept) - len(set(self.kept))
@@ -194,16 +198,12 @@ def question(kind: str, number: int, secret: str) -> bytes:
     if kind == "predict":
         return request("/v1/predict", secret, {"jobs": [{"user": f"u{number % 50}", "gpus": 1}]})
     owner = {"kind": "Job", "name": f"train-{number // 3}", "uid": f"o{number // 3}"}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "generateName": f"train-{number // 3}-",
-            "ownerReferences": [{**owner, "apiVersion": "batch/v1", "controller": True}],
-        },
-        "spec": {"containers": [{"name": "m", "resources": {"requests": {"memory": "16Gi"}}}]},
-    }
-    asked = {"uid": f"a{number}", "operation": "CREATE", "namespace": "ml", "object": pod}
+    # of a known kind, so that there is a request to set
+    made = pod(
+        generateName=f"train-{number // 3}-",
+        ownerReferences=[{**owner, "apiVersion": "batch/v1", "controller": True}],
+    )
+    asked = {"uid": f"a{number}", "operation": "CREATE", "namespace": "ml", "object": made}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
     return request("/v1/submit/kubernetes", secret, review)
 
@@ -231,6 +231,7 @@ async def load(
             response = json.loads(body)["response"]
             tally.failed[kind] += not response["allowed"]
             tally.late += "late" in json.dumps(response.get("auditAnnotations", {}))
+            tally.changed += b"/resources/" in base64.b64decode(response.get("patch", ""))
 
     due, number = time.perf_counter(), 0
     while not stop.is_set():
@@ -268,8 +269,8 @@ async def upgraded(
         # the server ends by the signal that it was sent, after what it had to finish
         if code not in (0, -signal.SIGTERM):
             tally.failed[f"exit code {code}"] += 1
-        fresh(one.folder.with_name(f"replica-{len(replicas) + place}"))
-        one.folder = one.folder.with_name(f"replica-{len(replicas) + place}")
+        settings = (one.folder / "prophase.toml").read_text(encoding="utf-8")
+        one.folder = fresh(one.folder.with_name(f"replica-{len(replicas) + place}"), settings)
         await asyncio.to_thread(one.start)
         await one.ready()
         one.listed = True
@@ -285,16 +286,16 @@ async def upgraded(
         await one.hang_up()
 
 
-def fresh(folder: Path) -> Path:
+def fresh(folder: Path, settings: str) -> Path:
     """Make a workspace that has settings and nothing else."""
     folder.mkdir()
-    (folder / "prophase.toml").write_text(_SETTINGS, encoding="utf-8")
+    (folder / "prophase.toml").write_text(settings, encoding="utf-8")
     return folder
 
 
 def campaign(
     workspace: Path, server: str, home: Path, *, replicas: int, rate: float, replacements: int,
-    settle_s: float,
+    settle_s: float, mode: str = "annotate",
 ) -> Tally:  # fmt: skip
     """Serve a workspace from several replicas and replace them in turn."""
     from prophase.serve.model_versions import ModelVersions
@@ -314,7 +315,10 @@ def campaign(
         secret = tokens.add("campaign", "feedback")
         tokens.close()
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        made = [Replica(fresh(home / f"replica-{n}"), environment) for n in range(replicas)]
+        settings = f'[submit]\nmode = "{mode}"\n'
+        made = [
+            Replica(fresh(home / f"replica-{n}", settings), environment) for n in range(replicas)
+        ]
         work = upgraded(made, tally, secret, rate, replacements, settle_s)
         # in a thread of its own: what ran before may have left a loop in this one
         with ThreadPoolExecutor(1) as aside:
@@ -339,6 +343,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--settle", type=float, default=5.0, help="seconds between replacements")
+    parser.add_argument("--mode", choices=("annotate", "set"), default="annotate")
     asked = parser.parse_args()
     programs = postgres_programs()
     if programs is None:
@@ -349,6 +354,7 @@ def main() -> None:
         tally = campaign(
             made_workspace(Path(scratch) / "ws"), server, Path(scratch), replicas=asked.replicas,
             rate=asked.rate, replacements=asked.rounds * asked.replicas, settle_s=asked.settle,
+            mode=asked.mode,
         )  # fmt: skip
     print("\n".join(tally.lines()))
     sys.exit(bool(tally.failed.total() or tally.lost))

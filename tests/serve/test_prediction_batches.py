@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -50,37 +47,6 @@ def test_many_questions_at_once_get_their_own_answers(
         )
     assert len(calls) < len(questions)
     batcher.close()
-
-
-def test_a_quick_model_is_asked_in_the_event_loop(
-    model: JobModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[tuple[bool, int]] = []
-
-    def noted(asked: JobModel, jobs: list[dict[str, Any]], targets: Any) -> Any:
-        calls.append((threading.current_thread() is here, len(jobs)))
-        return predicted_rows(asked, jobs, targets)
-
-    async def asked(count: int, **more: Any) -> list[list[dict[str, Any]]]:
-        rows = [[{"job_id": f"{n}", "user": f"u{n}", **more}] for n in range(count)]
-        wanted = (batcher.answer(model, row, ("duration_s",)) for row in rows)
-        return await asyncio.gather(*wanted)
-
-    here = threading.current_thread()
-    monkeypatch.setattr(batching, "predicted_rows", noted)
-    monkeypatch.setattr(batching, "_QUICK_S", 60.0)
-    batcher = Batcher()
-    first = asyncio.run(asked(1))
-    while not batcher._quick[1]:
-        # the thread notes it after it has answered
-        time.sleep(0.001)
-    together = asyncio.run(asked(30))
-    # what nobody has asked before has a thread
-    asyncio.run(asked(1, request_gpus=1.0))
-    batcher.close()
-    assert calls == [(False, 1), (True, 20), (True, 10), (False, 1)]
-    assert [told[0]["job_id"] for told in together] == [f"{n}" for n in range(30)]
-    assert together[0] == first[0]
 
 
 def test_a_question_that_cannot_be_answered_spoils_no_other(model: JobModel) -> None:

@@ -110,7 +110,7 @@ def odd(record: Any, chance: random.Random) -> Any:
                 del held[at]
                 break
             else:
-                held[at] = chance.choice(ODD)
+                held[at] = copy.deepcopy(chance.choice(ODD))
                 break
     return made if chance.random() < 0.99 else chance.choice(ODD)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from prophase import units
-from prophase.cli.output import as_typed
 from prophase.json_types import JsonObject
-from prophase.plural import counted
+from prophase.plural import as_typed, counted
 from prophase.result import NextStep, Picture, Result, Section, Table
 from prophase.trace.workspace_paths import PHASES
 
@@ -103,7 +101,7 @@ def _steps(found: StudyResult, folder: Path) -> list[NextStep]:
              "prophase import list\nprophase study my-trace.csv --cluster nodes.csv"),
         NextStep("Look at this workspace in a browser.", f"prophase serve {place} --open"),
         NextStep("See the history, the distribution and the ladder behind one recommendation.",
-             f"prophase size {place} --resource gpu --explain {quote(task)}"),
+             f"prophase size {place} --resource gpu --explain {as_typed(task)}"),
         NextStep("Write the recommendations in the form your system reads.",
              f"prophase size {place} --resource gpu --export kubernetes"),
     ]  # fmt: skip

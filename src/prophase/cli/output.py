@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,6 +20,7 @@ from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SaveOption
 from prophase.errors import ParameterError, storage_error
 from prophase.plain import finite as finite
+from prophase.plural import as_typed as as_typed
 from prophase.plural import counted
 from prophase.result import Provenance, Result, Row, Table
 
@@ -288,17 +288,6 @@ def _bar() -> Any:
         console=Console(stderr=True),
         transient=True,
     )
-
-
-def as_typed(path: Path) -> str:
-    """Return a path as one would type it into a shell.
-
-    Examples
-    --------
-    >>> as_typed(Path("my cluster"))
-    "'my cluster'"
-    """
-    return shlex.quote(str(path))
 
 
 def _yaml(text: str) -> str:

@@ -19,6 +19,7 @@ import typer
 
 from prophase.atomic_files import write_whole
 from prophase.json_types import JsonMapping, JsonObject
+from prophase.plural import as_typed
 from prophase.provenance import with_provenance
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _tell_guess(path: Path, mapping: str) -> None:
     typer.echo(
         f"{path}: the meaning of its columns was guessed from their names"
         + (f"; unsure: {'; '.join(unsure)}" if unsure else "")
-        + f". See it with: prophase import csv {shlex.quote(str(path))} --guess",
+        + f". See it with: prophase import csv {as_typed(path)} --guess",
         err=True,
     )
 

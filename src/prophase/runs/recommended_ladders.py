@@ -6,9 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 
 from prophase.errors import FormatError, MissingFileError, ParameterError, storage_error
+from prophase.plural import as_typed
 
 #: columns of a recommendation, first to last attempt
 _TRIES = ("advice", "2nd", "3rd")
@@ -119,7 +119,7 @@ def _from_model(path: Path) -> Ladders:
     if not file.exists():
         raise MissingFileError(
             f"{path}: holds no recommendations. Make them with: prophase learn "
-            f"{quote(str(path))}; or " + _HOW.format("requests.json")
+            f"{as_typed(path)}; or " + _HOW.format("requests.json")
         )
     memory = Recommender.load(file).recommendations("memory")
     changed = [one for one in memory.tasks if not one.keep] if memory is not None else []

@@ -3,22 +3,16 @@
 A call costs much the same for one job as for twenty. While one is computed, the questions that
 come in wait, and the next call answers them all, so that more requests per second make each
 of them cheaper instead of making all of them wait.
-
-A model that has answered a kind of question within a few milliseconds is asked in the event loop
-from then on: handing over to a thread and back takes as long as its answer, since both threads
-compute and hold each other up. Whatever takes longer has a thread.
 """
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from prophase.json_types import JsonObject
@@ -30,12 +24,7 @@ from prophase.serve.tracing import later
 _MOST_TOGETHER = 256
 #: seconds from one call of the model to the next, in which questions gather; the first after
 #: a pause does not wait
-_BETWEEN_S = 0.004
-#: processor time within which a kind of question has to have been answered, and the jobs of one
-#: call, for the event loop to answer it
-_QUICK_S, _MOST_IN_LOOP = 0.005, 20
-#: kinds of questions that are remembered as quick
-_MOST_KINDS = 1_000
+_BETWEEN_S = 0.001
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,7 @@ class _Question:
     #: says in the trace of the request how long it waited and who was answered with it
     traced: Callable[..., None] = field(default_factory=lambda: later("model"))
 
-    @cached_property
+    @property
     def kind(self) -> tuple[Any, ...]:
         """Questions of the same kind get the same answers together as each alone.
 
@@ -67,7 +56,7 @@ _Questions = queue.SimpleQueue[_Question | None]
 
 
 class Batcher:
-    """Answers questions, all that wait at once: in threads of its own, or in the event loop.
+    """Answers questions in threads of its own, all that wait at once.
 
     Examples
     --------
@@ -91,35 +80,14 @@ class Batcher:
         ]
         for thread in self._threads:
             thread.start()
-        #: the model asked last, and the kinds of questions that it answers quickly
-        self._quick: tuple[JobModel | None, set[tuple[Any, ...]]] = (None, set())
-        self._waiting: list[_Question] = []
-
-    async def answer(
-        self, model: JobModel, rows: list[JsonObject], targets: tuple[str, ...] | None
-    ) -> list[JsonObject]:
-        """Return the rows of the answer for jobs, each a row of columns; for the event loop."""
-        question = _Question(model, rows, targets)
-        quick_model, kinds = self._quick
-        if model is quick_model and len(rows) <= _MOST_IN_LOOP and question.kind in kinds:
-            self._waiting.append(question)
-            if len(self._waiting) == 1:
-                # after what came in with it
-                asyncio.get_running_loop().call_soon(self._answer_waiting)
-        else:
-            self._put(question)
-        return await asyncio.wrap_future(question.done)
 
     def ask(
         self, model: JobModel, rows: list[JsonObject], targets: tuple[str, ...] | None
     ) -> Future[list[JsonObject]]:
         """Have jobs predicted, each a row of columns; the future holds the rows of the answer."""
         question = _Question(model, rows, targets)
-        self._put(question)
+        self._asked[len(rows) > _MOST_TOGETHER].put(question)
         return question.done
-
-    def _put(self, question: _Question) -> None:
-        self._asked[len(question.rows) > _MOST_TOGETHER].put(question)
 
     def close(self) -> None:
         """Answer what waits, then stop."""
@@ -137,50 +105,17 @@ class Batcher:
             called = time.perf_counter()
             jobs = 0
             while wanted is not None:
-                jobs += _sorted_in(kinds, wanted)
+                # whoever has given up waiting needs no answer
+                if wanted.done.set_running_or_notify_cancel():
+                    kinds.setdefault(wanted.kind, []).append(wanted)
+                    jobs += len(wanted.rows)
                 if jobs >= _MOST_TOGETHER or asked.empty():
                     break
                 wanted = asked.get()
             for questions in kinds.values():
-                self._answer_kind(questions)
+                _answer_together(questions)
             if wanted is None:
                 return
-
-    def _answer_waiting(self) -> None:
-        """Answer in the event loop what waits and is of one kind; the rest has the next turn."""
-        waiting, self._waiting = self._waiting, []
-        now: dict[tuple[Any, ...], list[_Question]] = {}
-        jobs = 0
-        for question in waiting:
-            if now and (question.kind not in now or jobs >= _MOST_IN_LOOP):
-                self._waiting.append(question)
-            else:
-                jobs += _sorted_in(now, question)
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._answer_waiting)
-        for questions in now.values():
-            _answer_together(questions)
-
-    def _answer_kind(self, questions: list[_Question]) -> None:
-        """Answer questions of a kind in a thread; note whether that was quick."""
-        first, began_s = questions[0], time.thread_time()
-        _answer_together(questions)
-        if time.thread_time() - began_s > _QUICK_S:
-            return
-        model, kinds = self._quick
-        if model is not first.model or len(kinds) >= _MOST_KINDS:
-            self._quick = (first.model, {first.kind})
-        else:
-            kinds.add(first.kind)
-
-
-def _sorted_in(kinds: dict[tuple[Any, ...], list[_Question]], question: _Question) -> int:
-    """Put a question to those of its kind; return how many jobs it asks for."""
-    # whoever has given up waiting needs no answer
-    if not question.done.set_running_or_notify_cancel():
-        return 0
-    kinds.setdefault(question.kind, []).append(question)
-    return len(question.rows)
 
 
 def _answer_together(questions: list[_Question]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from prophase import units
 from prophase.json_types import JsonMapping
+from prophase.plural import as_typed
 from prophase.sizing.resources import RESOURCES
 from prophase.study.study_answers import (
     NOT_ANSWERED,
@@ -95,7 +95,7 @@ def _to_do(found: StudyResult) -> list[str]:
         lines.append(f"  {_named(one)}: {now}{_amount(one['advice'], unit)}; {one['why']}")
     more = sized["advised"] - len(lines) + 1
     if more > 0:
-        lines.append(f"  and {more:,} more: prophase size {quote(str(found.workspace))}")
+        lines.append(f"  and {more:,} more: prophase size {as_typed(found.workspace)}")
     return lines
 
 
@@ -183,7 +183,7 @@ def _first_reason(cannot: Mapping[str, str]) -> str:
 
 
 def _next(found: StudyResult) -> list[str]:
-    here = quote(str(found.workspace))
+    here = as_typed(found.workspace)
     steps = [step.command for step in found.report.next_steps[:1] if _NO_DATE not in step.command]
     if not steps and "usage" in Workspace(found.workspace).tables:
         steps = [f"prophase autoscale {here}"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from shlex import quote
 
 from prophase.json_types import JsonMapping
-from prophase.plural import counted
+from prophase.plural import as_typed, counted
 from prophase.result import (
     DataUsed,
     Fact,
@@ -162,7 +161,7 @@ NO_RUN_TIMES = "The trace has no run times: every run counts as one hour."
 
 def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
     steps = []
-    here, place = quote(str(work.workspace)), quote(str(work.folder))
+    here, place = as_typed(work.workspace), as_typed(work.folder)
     sized = work.found.get("sizing", {})
     verdict = work.found.get("proof", {}).get("verdict", {})
     if sized.get("advised") and verdict.get("outcome") != "fail":

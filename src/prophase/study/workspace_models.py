@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from prophase.errors import (
     not_among,
 )
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.plural import counted
+from prophase.plural import as_typed, counted
 from prophase.trace.service_database import has_service_database, may_have_reports
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REQUESTS
@@ -218,7 +217,7 @@ def answering_model(
         Receives what is worth knowing about where the answer comes from, a sentence at a time.
     """
     folder = Path(workspace)
-    quoted = shlex.quote(str(workspace))
+    quoted = as_typed(workspace)
     found = kept_predictions(folder, targets, method=method, seed=seed)
     if found.model is not None:
         if found.older:

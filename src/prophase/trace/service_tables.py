@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     Column,
     Connection,
+    Executable,
     Float,
     Index,
     Integer,
@@ -15,6 +18,9 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
+    case,
+    func,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -127,3 +133,33 @@ def put_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> boo
     key = next(iter(table.primary_key.columns))
     put = kind.insert(table).values(**row).on_conflict_do_nothing().returning(key)
     return connection.execute(put).first() is not None
+
+
+def put_listed(
+    connection: Connection, table: Table, row: dict[str, Any], column: str, text: str
+) -> str:
+    """Add a text to the JSON list in a column of a row, unless it is in it; returns the list.
+
+    A row that is not there is made with a list of this text alone.
+    """
+    quoted = json.dumps(text)
+    put = _listing(table, tuple(row), column, shared=connection.dialect.name == "postgresql")
+    words = {"_quoted": quoted, "_more": f", {quoted}]", column: f"[{quoted}]"}
+    return str(connection.execute(put, {**row, **words}).scalar_one())
+
+
+@cache
+def _listing(table: Table, given: tuple[str, ...], column: str, *, shared: bool) -> Executable:
+    """Return the statement, which takes longer to build than to carry out."""
+    held, keys = table.c[column], [one.name for one in table.primary_key.columns]
+    found = (func.strpos if shared else func.instr)(held, bindparam("_quoted", type_=Text)) > 0
+    cut = func.substr(held, 1, func.length(held) - 1)
+    longer = cut.concat(bindparam("_more", type_=Text))
+    put = (postgresql if shared else sqlite).insert(table)
+    put = put.values({name: bindparam(name) for name in (*given, column)})
+    rest = {name: put.excluded[name] for name in given if name not in keys}
+    put = put.on_conflict_do_update(
+        index_elements=keys, set_={**rest, column: case((found, held), else_=longer)}
+    )
+    made: Executable = put.returning(held)
+    return made

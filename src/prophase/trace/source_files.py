@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import io
 import lzma
-import shlex
 import tarfile
 import zipfile
 import zlib
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from prophase.errors import FormatError, MissingFileError, storage_error, storage_errors
+from prophase.plural import as_typed
 
 
 class _Zst(io.RawIOBase):
@@ -259,7 +259,7 @@ def decoded(head: bytes, shown: Path, *, cut: bool) -> str:
         if head.startswith(mark):
             raise FormatError(
                 f"{shown}: is compressed ({suffix}) although its name does not say so. Rename it: "
-                f"mv {shlex.quote(str(shown))} {shlex.quote(f'{shown}{suffix}')}"
+                f"mv {as_typed(shown)} {as_typed(f'{shown}{suffix}')}"
             )
     if head.startswith(_PARQUET):
         raise FormatError(
@@ -299,7 +299,7 @@ def not_utf8(path: Path, number: int, line: bytes) -> FormatError:
 
 
 def _recode(path: Path, encoding: str) -> str:
-    old, new = shlex.quote(plain_name(path)), shlex.quote(f"utf8-{plain_name(path)}")
+    old, new = as_typed(plain_name(path)), as_typed(f"utf8-{plain_name(path)}")
     return f"convert it with: iconv -f {encoding} -t UTF-8 {old} > {new}"
 
 

@@ -6,9 +6,9 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 
 from prophase.errors import ParameterError
+from prophase.plural import as_typed
 from prophase.trace.dump import first_line_of
 from prophase.trace.mapping.mapping_proposal import guess_mapping
 from prophase.trace.reader import all_readers, guess_reader, readers_of
@@ -70,7 +70,7 @@ def usable_mapping(path: Path, tables: Sequence[str]) -> str:
     raise ParameterError(
         f"{path}: no reader recognises these files, and the names of their columns do not "
         "tell what they are. Say which column is which: "
-        f"prophase import csv {quote(str(path))} --guess > mapping.toml, complete it, then "
+        f"prophase import csv {as_typed(path)} --guess > mapping.toml, complete it, then "
         "give it with --map mapping.toml. "
         "For a known source with other names: --source (prophase import list)."
     )

@@ -20,7 +20,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import Literal, Self, cast
 
 import pandas as pd
@@ -28,7 +27,7 @@ import pandas as pd
 from prophase.atomic_files import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error, storage_errors
 from prophase.json_types import JsonObject
-from prophase.plural import counted
+from prophase.plural import as_typed, counted
 from prophase.trace.identity.job_identity import (
     file_rule,
     identified,
@@ -85,7 +84,7 @@ class Workspace:
         if must_exist and not self.is_at(self.folder):
             raise WorkspaceError(
                 f"{self.folder}: is not a Prophase workspace (it has no {SETTINGS}). "
-                f"Make one with: prophase init {quote(str(self.folder))}"
+                f"Make one with: prophase init {as_typed(self.folder)}"
             )
 
     @classmethod

@@ -74,7 +74,7 @@ def strata_of(levels: tuple[Level, ...], recall: list[Recall]) -> NDArray[np.str
     # a coarser level may be the closer kind: the same name of another user
     rank = np.array([[_FARTHEST_FIRST.index(level.closeness)] for level in levels])
     known = np.array([part.count for part in recall]) > 0
-    return np.array(_FARTHEST_FIRST)[(rank * known).max(axis=0)]
+    return np.asarray(np.array(_FARTHEST_FIRST)[(rank * known).max(axis=0)])
 
 
 def finest(recall: Sequence[Recall]) -> tuple[Ints, Ints]:

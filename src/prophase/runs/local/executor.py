@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -234,6 +235,14 @@ class LocalExecutor:
 
 #: supervisors this process has started: to be waited for once they have ended
 _started: list[subprocess.Popen[bytes]] = []
+
+
+@atexit.register
+def _let_go() -> None:
+    """Part from supervisors that outlive this process on purpose; Python would warn of them."""
+    for supervisor in _started:
+        if supervisor.poll() is None:
+            supervisor.returncode = 0
 
 
 def _last_outcome(place: Path, job: Assignment) -> dict[str, object] | None:

@@ -54,7 +54,8 @@ async def predict(
     else:
         columns = described_columns(asked.jobs)
     refuse_other_tenants(who, columns)
-    rows = await request.app.state.batcher.answer(model, columns, targets)
+    answer = request.app.state.batcher.ask(model, columns, targets)
+    rows: list[JsonObject] = await asyncio.wrap_future(answer)
     request.app.state.metrics.predictions.inc(len(asked.jobs))
     found: JsonObject = await json_answer("predictions", rows, model.origin)
     return found

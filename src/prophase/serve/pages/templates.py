@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from prophase.json_types import JsonObject
+from prophase.plural import as_typed
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.number_text import amount, amount_html, between_html, cell, named, unit_of
 from prophase.version import __version__
@@ -87,9 +88,7 @@ def here(request: Request) -> str:
 
 def folder_as_typed(held: LoadedWorkspace) -> str:
     """Return the workspace as one would type it, for commands on the page."""
-    from shlex import quote
-
-    return quote(str(held.workspace.folder))
+    return as_typed(held.workspace.folder)
 
 
 def login_page(request: Request, goal: str, words: str, *, status: int = 200) -> Response:

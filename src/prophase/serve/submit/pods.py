@@ -274,26 +274,27 @@ def _kept(
     """Return the requests of an owner as the database has them; add this one if it counts."""
     from sqlalchemy import Connection, select, update
 
-    from prophase.trace.service_tables import ATTEMPTS, put_if_new
+    from prophase.trace.service_tables import ATTEMPTS, put_listed
 
     mine = (ATTEMPTS.c.owner == key[0], ATTEMPTS.c.place == key[1])
 
-    def write(connection: Connection) -> list[str]:
-        row = {"owner": key[0], "place": key[1], "seen": json.dumps([request])}
-        # most owners have one pod, and the API server waits
-        if count and put_if_new(connection, ATTEMPTS, {**row, "seen_at_s": time.time()}):
-            return [request]
-        asked = select(ATTEMPTS.c.seen).where(*mine)
-        held = connection.execute(asked.with_for_update() if count else asked).scalar()
-        seen: list[str] = json.loads(held or "[]")
-        if request not in seen:
-            seen = [*seen, request][-most:]
-            if count:
-                values = {"seen": json.dumps(seen), "seen_at_s": time.time()}
-                connection.execute(update(ATTEMPTS).where(*mine).values(**values))
+    def add(connection: Connection) -> list[str]:
+        row = {"owner": key[0], "place": key[1], "seen_at_s": time.time()}
+        # one statement: the API server waits
+        text = put_listed(connection, ATTEMPTS, row, "seen", request)
+        seen: list[str] = json.loads(text)
+        if len(seen) > 2 * most:
+            shorter = update(ATTEMPTS).where(*mine, ATTEMPTS.c.seen == text)
+            connection.execute(shorter.values(seen=json.dumps(seen[-most:])))
         return seen
 
-    return (base.write if count else base.read)(write, patience_s=0)
+    def look(connection: Connection) -> list[str]:
+        held = connection.execute(select(ATTEMPTS.c.seen).where(*mine)).scalar()
+        return list(json.loads(held or "[]"))
+
+    seen = base.write(add, patience_s=0, alone=True) if count else base.read(look, patience_s=0)
+    seen = seen[-most:]
+    return seen if request in seen else [*seen, request][-most:]
 
 
 def _number(value: Any) -> int | None:

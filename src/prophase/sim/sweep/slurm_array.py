@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from prophase.plural import counted
+from prophase.plural import as_typed, counted
 from prophase.sim.sweep.runner import PARTS
 
 #: the script, in the folder of the sweep
@@ -46,12 +46,12 @@ def slurm_array(command: Sequence[str], folder: Path, tasks: int, where: Path) -
     """
     whole = shlex.join(command)
     return f"""#!/bin/bash
-# A sweep in {counted(tasks, "part")}. Submit it: sbatch {shlex.quote(str(folder / SCRIPT))}
+# A sweep in {counted(tasks, "part")}. Submit it: sbatch {as_typed(folder / SCRIPT)}
 # When all have ended, the same command as before shows the result: {whole}
 #SBATCH --job-name=prophase-sweep
 #SBATCH --array=1-{tasks}
 #SBATCH --ntasks=1 --cpus-per-task=1
-#SBATCH --chdir={shlex.quote(str(where))}
-#SBATCH --output={shlex.quote(str(folder / PARTS))}/%a.log
+#SBATCH --chdir={as_typed(where)}
+#SBATCH --output={as_typed(folder / PARTS)}/%a.log
 exec {whole} --workers 1 --part "$SLURM_ARRAY_TASK_ID/{tasks}"
 """

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 
 from prophase.atomic_files import write_whole
 from prophase.errors import (
@@ -16,7 +14,7 @@ from prophase.errors import (
     storage_error,
 )
 from prophase.json_types import JsonMapping
-from prophase.plural import listed
+from prophase.plural import as_typed, listed
 from prophase.study.plan import StudyPlan
 from prophase.study.steps.cache import key_of
 from prophase.study.steps.context import Show
@@ -131,7 +129,7 @@ def _refuse_several(folder: Path, source: str) -> None:
     raise ParameterError(
         f"{folder}: holds several traces: {listed(named)}. Study one at a time"
         f"{'' if len(first) == 1 else ', in a folder of its own'}: prophase study "
-        f"{shlex.quote(str(one))}; or read those of one source together: --source {source}."
+        f"{as_typed(one)}; or read those of one source together: --source {source}."
     )
 
 
@@ -165,7 +163,7 @@ def _filled(plan: StudyPlan, folder: Path, show: Show) -> bool:
     if before and not any(entry.command == _COMMAND for entry in before.values()):
         raise WorkspaceError(
             f"{folder}: already has {', '.join(before)}, which no study put there. Study them as "
-            f"they are: prophase study {quote(str(folder))}; or choose another folder with --out."
+            f"they are: prophase study {as_typed(folder)}; or choose another folder with --out."
         )
     import_trace(
         source, path, workspace, engine=plan.engine, options=plan.options, keep=plan.keep,

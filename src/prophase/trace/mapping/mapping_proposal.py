@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import lzma
-import shlex
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from prophase.errors import FormatError, MissingFileError, storage_error
+from prophase.plural import as_typed
 from prophase.trace import source_files as files
 from prophase.trace.dump import column_names, first_line_of
 from prophase.trace.mapping.column_mapping import free_name
@@ -77,7 +77,7 @@ def guess_mapping(path: Path | str) -> str:
     clocks = {clock for _, _, _, clock in sections.values() if clock}
     lines = [
         "# Proposed from the names and a sample of rows; check the lines marked unsure, then:",
-        f"#   prophase import csv {shlex.quote(str(path))} --map THIS_FILE",
+        f"#   prophase import csv {as_typed(path)} --map THIS_FILE",
         f'clock = "{min(clocks, default="relative")}"  # {_CLOCK_WORDS[min(clocks, default="")]}',
         *(f"# Not mapped, because another file fits better: {name}" for name in unread),
     ]

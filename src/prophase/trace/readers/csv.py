@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from fnmatch import fnmatch
 from pathlib import Path
-from shlex import quote
 
 import ibis
 
 from prophase.errors import MissingColumnError, ParameterError
+from prophase.plural import as_typed
 from prophase.trace.dump import Dump, header_of, numbered, stack
 from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, free_name, read_mapping
 from prophase.trace.mapping.column_vocabulary import STATUS_WORDS
@@ -76,7 +76,7 @@ def _tables_with_our_names(dump: Dump) -> Tables:
             raise MissingColumnError(
                 f"{file.origin}: has neither job_id nor series_id and time_s nor node_id, but "
                 f"{', '.join(header[:20])}. Say which column is which: prophase import csv "
-                f"{quote(str(file.origin))} --guess > mapping.toml, then import with --map "
+                f"{as_typed(file.origin)} --guess > mapping.toml, then import with --map "
                 "mapping.toml"
             )
         else:
@@ -84,7 +84,7 @@ def _tables_with_our_names(dump: Dump) -> Tables:
     if not parts:
         raise MissingColumnError(
             f"{dump.root}: no file has the columns of our tables. Say which column is which: "
-            f"prophase import csv {quote(str(dump.root))} --guess > mapping.toml"
+            f"prophase import csv {as_typed(dump.root)} --guess > mapping.toml"
         )
     return {name: stack(tables) for name, tables in parts.items()}
 
