@@ -53,7 +53,15 @@ def by_hmmlearn(series: list[Floats]) -> tuple[int, Callable[[Floats], Ints]]:
         )
         for n in range(1, MOST + 1)
     ]
-    best = min(tried, key=lambda one: one.bic(rows, lengths))
+
+    def bic(one: GaussianHMM) -> float:
+        try:
+            return float(one.bic(rows, lengths))
+        except ValueError:
+            # a state that was never entered leaves a model that cannot be asked
+            return np.inf
+
+    best = min(tried, key=bic)
     return int(best.n_components), best.predict
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,8 +109,9 @@ PEERS = (
 MOST_RESIZES = 20.0
 #: series beyond so many samples are left out, drawn at random, ...
 MOST_SAMPLES = 160_000
-#: ... and with --left-out runs end after so many: many series show more than a few long ones
-MOST_OF_A_RUN = 2_400
+#: ... and with --left-out long runs end earlier, though not before so many: many series show more
+#: than a few long ones
+LEAST_OF_A_RUN = 600
 SHOWN = (
     "allocation_over_usage",
     "satisfied_pct",
@@ -149,7 +151,7 @@ def judge_left_out(
 ) -> None:
     """Judge every series once, by policies that have not seen it."""
     fleet, _ = fleet_of(open_trace(DATA / case.trace, tables=["usage"]).usage, case.metric)
-    fleet = _at_most(_cut(fleet, MOST_OF_A_RUN), samples)
+    fleet = _at_most(_cut(fleet, samples), samples)
     names = np.random.default_rng(0).permutation(fleet.series)
     rows, given = [], []
     for fold in range(folds):
@@ -227,7 +229,11 @@ def _pooled(part: pd.DataFrame) -> pd.Series:
     )
 
 
-def _cut(fleet: Fleet, most: int) -> Fleet:
+def _cut(fleet: Fleet, samples: int) -> Fleet:
+    """Return the beginnings of runs, as long as all of them fit into so many samples."""
+    ends = range(int(fleet.lengths.max()) + 1)
+    fit = bisect_right(ends, samples, key=lambda end: int(np.minimum(fleet.lengths, end).sum()))
+    most = max(fit - 1, LEAST_OF_A_RUN)
     runs = [slice(run.start, min(run.stop, run.start + most)) for run in fleet.runs()]
     return fleet.parts(runs, list(fleet.series_id))
 
