@@ -63,7 +63,8 @@ def main() -> None:
                     data=trace.data_hash[:12],
                     remark=f"{seeds.min():.0f} to {seeds.max():.0f} in single seeds, "
                     f"{(seeds >= 80).sum()} of {SEEDS} at 80 or more; 95 % interval "
-                    f"{one.kept_pct.low:.0f} to {one.kept_pct.high:.0f}; p99 wait {tail.value:+.0f} % ({tail.low:.0f} to {tail.high:.0f}) against fifo, "
+                    f"{one.kept_pct.low:.0f} to {one.kept_pct.high:.0f}; p99 wait "
+                    f"{tail.value:+.0f} % ({tail.low:.0f} to {tail.high:.0f}) against fifo, "
                     f"with true run times {oracle.p99_change_pct.value:+.0f} %; mean completion "
                     f"{fifo.mean_jct_s:,.0f} s fifo, {one.mean_jct_s:,.0f} predicted, "
                     f"{oracle.mean_jct_s:,.0f} true; {study.jobs:,} jobs, {len(cluster)} nodes, "
