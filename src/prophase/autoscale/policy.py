@@ -142,6 +142,8 @@ class ScalingPolicy(ABC):
     learns: ClassVar[bool] = False
     #: numbers that `fit` learns and earlier versions did not: a file without them is refused
     learnt: ClassVar[tuple[str, ...]] = ()
+    #: whether it gives more to a run that was given too little before, and the other way round
+    corrects: ClassVar[bool] = False
     #: least and greatest setting of the dial
     dials: ClassVar[tuple[float, float]] = (0.3, 30.0)
     #: share of the dial that makes no difference

@@ -135,14 +135,20 @@ class PolicyComparison:
     def winner(self) -> PolicyScore | None:
         """The least allocation on the fit series; the test series have no say in it.
 
-        A policy with phases has to save, beyond doubt, against the best one without.
+        A policy with phases has to save, beyond doubt, against the best one without; and where a
+        share is asked for, any other against one that corrects itself by what a run was not given,
+        since that share holds on series that are unlike the fit series.
         """
         best = min(self.eligible, key=_expected, default=None)
         plain = [one for one in self.eligible if one.policy not in WITH_PHASES]
-        if best is None or best.policy not in WITH_PHASES or not plain:
+        if best is not None and best.policy in WITH_PHASES and plain:
+            second = min(plain, key=_expected)
+            best = best if self._fitted(best, second).high < 1 else second
+        steady = [one for one in plain if one.tuned.policy.corrects]
+        if best is None or not steady or self.objective.kills_per_pod_day is not None:
             return best
-        second = min(plain, key=_expected)
-        return best if self._fitted(best, second).high < 1 else second
+        second = min(steady, key=_expected)
+        return best if best is second or self._fitted(best, second).high < 1 else second
 
     def gain(self, policy: str, control: str) -> PhaseGain:
         """Return what a policy allocates over another one, with intervals over series."""

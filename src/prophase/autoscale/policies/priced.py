@@ -70,6 +70,7 @@ class Priced(ScalingPolicy):
     name: ClassVar[str] = "priced"
     learns = True
     learnt = ("highest_",)
+    corrects = True
     dials = (1e-2, 1e4)
     precision = 0.02
     #: here ``down`` is the share of the allocation that a resize has to save
