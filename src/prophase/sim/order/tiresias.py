@@ -20,6 +20,8 @@ _BEHIND = 1e12
 
 #: a job that waits keeps its key
 STILL = True
+#: the keys of running jobs move alike
+ALIKE = "time"
 
 
 @njit(KEY, cache=True)

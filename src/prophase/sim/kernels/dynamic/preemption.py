@@ -139,7 +139,15 @@ def _place_among(key, job, count, turn, jobs, owners, queue, running, rules):
 @njit(**LOOP)
 def join_running(job, turn, jobs, owners, queue, running, rules, counts):
     """Put the last of the running jobs, which has just begun, where it belongs among them."""
-    listed, last = running.jobs, counts[RUNNING] - 1
+    _sort_in(job, counts[RUNNING] - 1, turn, jobs, owners, queue, running, rules)
+    if running.jump_s.size > 0 and not running.jump_noted[job]:
+        _note_jump(job, jobs, running, counts)
+
+
+@njit(**LOOP)
+def _sort_in(job, last, turn, jobs, owners, queue, running, rules):
+    """Put a job among the running jobs before a place, which are in order."""
+    listed = running.jobs
     key = _key_now(job, turn, jobs, owners, queue, rules)
     to = _place_among(key, job, last, turn, jobs, owners, queue, running, rules)
     for place in range(last, to, -1):
@@ -150,8 +158,6 @@ def join_running(job, turn, jobs, owners, queue, running, rules, counts):
     listed[to], running.held[to] = job, -1
     if asks[shape, ASK_INSTANCES] == 1:
         running.held[to] = running.placed[row, ON_NODE] << 8 | asks[shape, ASK_GPUS]
-    if running.jump_s.size > 0 and not running.jump_noted[job]:
-        _note_jump(job, jobs, running, counts)
 
 
 @njit(**LOOP)
@@ -170,6 +176,7 @@ def _note_jump(job, jobs, running, counts):
 @njit(**LOOP)
 def follow_jumps(turn, jobs, owners, queue, running, rules, counts):
     """Give running jobs whose keys have jumped their new places."""
+    moved = 0
     while counts[JUMPS] > 0 and running.jump_s[0] <= turn.now:
         job, table = running.jump_jobs[0], jobs.table
         counts[JUMPS] = pop_end(running.jump_s, running.jump_jobs, counts[JUMPS])
@@ -184,10 +191,12 @@ def follow_jumps(turn, jobs, owners, queue, running, rules, counts):
         place = 0
         while running.jobs[place] != job:
             place += 1
-        close_running_gap(running, place, counts[RUNNING] - 1)
-        running.jump_noted[job] = 1
-        join_running(job, turn, jobs, owners, queue, running, rules, counts)
-        running.jump_noted[job] = 0
+        close_running_gap(running, place, counts[RUNNING] - 1 - moved)
+        # behind the others, until all that jumped are out of their order
+        moved += 1
+        running.jobs[counts[RUNNING] - moved] = job
+    for place in range(counts[RUNNING] - moved, counts[RUNNING]):
+        _sort_in(running.jobs[place], place, turn, jobs, owners, queue, running, rules)
 
 
 @njit(**LOOP)
