@@ -2,13 +2,15 @@
 
     python tools/upgrade_fixture.py
 
-Writes `tests/upgrade/fixtures/VERSION.tar.gz`: a workspace with tables, models, tokens, reported
-jobs, an audit log, and a campaign with its database; and beside it what this version answers from
+Writes `tests/upgrade/fixtures/VERSION.tar.gz`: a workspace with tables, models, a policy,
+a kept replay, tokens, reported jobs, an audit log, and a campaign with its database; and beside it what this version answers from
 them. Done once per release; a file that is there is never made again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "tests" / "upgrade" / "fixtures"
+SERIES, POLICY = "series.csv", "models/memory.policy"
 _PIPELINE = 'name: small\nscenario: [size]\ntasks:\n  first: {command: "true", memory: 256MiB}\n'
 
 
@@ -44,6 +47,11 @@ def make(folder: Path) -> None:
     learn_models(folder, [name for name in ("duration_s", "memory_peak_gib") if name in jobs])
     usage = _usage()
     PhaseDetector(n_phases=2, window=1).fit(usage).save(folder / PHASES)
+    usage.to_csv(folder / SERIES, index=False)
+    _command("autoscale", "fit", folder / SERIES, "--allocate", "memory_gib", "--policies",
+             "peak-growth,priced", "--choose", "peak-growth", "--out", folder / POLICY)  # fmt: skip
+    _command("simulate", folder, "--cluster", "4x8 V100 96c 512g", "--leave-out-unfit",
+             "--save-as", "kept")  # fmt: skip
     store = FeedbackStore(folder)
     store.add([{"job_id": "kept-1", "duration_s": 60.0}], "fixture")
     store.close()
@@ -63,13 +71,23 @@ def make(folder: Path) -> None:
     campaign.database.close()
 
 
+def _command(*words: object) -> str:
+    """Return what a command prints."""
+    from prophase.cli.main import app
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        app(args=[str(word) for word in words], standalone_mode=False)
+    return printed.getvalue()
+
+
 def _usage() -> Any:
     import pandas as pd
 
     rows = [
         {"series_id": f"s{series}", "time_s": 30.0 * n, "cpu_cores": 1.0 + 3.0 * (n // 10 % 2),
          "memory_gib": 2.0 + (n // 10 % 2)}
-        for series in range(2) for n in range(60)
+        for series in range(4) for n in range(60)
     ]  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -93,6 +111,8 @@ def answers(folder: Path) -> dict[str, Any]:
         rows = len(campaign.store.task_rows())
     finally:
         campaign.database.close()
+    policy = ("autoscale", "recommend", folder / POLICY, folder / SERIES, "--format", "json")
+    asked = json.loads(_command(*policy))["recommendations"]
     return {
         "tables": {name: len(workspace.read(name)) for name in sorted(workspace.tables)},
         "models": sorted(
@@ -108,6 +128,8 @@ def answers(folder: Path) -> dict[str, Any]:
         "audited": [one.what for one in AuditLog(folder).entries()],
         "runs": [list(one) for one in runs],
         "task_rows": rows,
+        "allocated": {row["series_id"]: round(row["allocation"], 3) for row in asked},
+        "replay": json.loads(_command("report", folder, "kept", "--format", "json"))["title"],
     }
 
 
