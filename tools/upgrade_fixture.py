@@ -2,9 +2,9 @@
 
     python tools/upgrade_fixture.py
 
-Writes `tests/upgrade/fixtures/VERSION.tar.gz`: a workspace with tables, models, a policy,
-a kept replay, tokens, reported jobs, an audit log, and a campaign with its database; and beside it what this version answers from
-them. Done once per release; a file that is there is never made again.
+Writes `tests/upgrade/fixtures/VERSION.tar.gz`: a workspace with tables, models, a policy, a kept
+replay, tokens, reported jobs, an audit log, and a campaign with its database; and beside it what
+this version answers from them. Done once per release; a file that is there is never made again.
 """
 
 from __future__ import annotations
