@@ -44,6 +44,16 @@ def test_requests_stay_decomposable_into_gpus_and_shares(folder: Path) -> None:
     assert jobs["attr_row"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
+def test_rows_are_numbered_as_they_stand_in_the_list_whatever_the_pods_are_called(
+    tmp_path: Path,
+) -> None:
+    head, *rows = PODS.replace("openb-pod-0003", "mine").splitlines()
+    path = tmp_path / "openb_pod_list_own.csv"
+    path.write_text("\n".join([head, *reversed(rows)]) + "\n")
+    jobs = open_trace(path).jobs.set_index("job_id")["attr_row"]
+    assert (jobs["openb-pod-0005"], jobs["mine"], jobs["openb-pod-0000"]) == (0, 2, 5)
+
+
 def test_a_type_listed_twice_is_one_type_and_the_text_is_kept(folder: Path) -> None:
     job = open_trace(folder).jobs.set_index("job_id").loc["openb-pod-0001"]
     assert (job["gpu_type"], job["attr_gpu_spec"]) == ("T4|V100M32", "V100M32|T4|T4")

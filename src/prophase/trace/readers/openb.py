@@ -7,10 +7,13 @@ that was deleted while running ended, but nobody knows how: its status is ``unkn
 
 from __future__ import annotations
 
+import csv
+from itertools import islice
+
 import ibis
 
 from prophase.errors import MissingFileError, ParameterError
-from prophase.trace.dump import Dump, having
+from prophase.trace.dump import Dump, having, header_of
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.source_files import SourceFile
 from prophase.trace.text_table import Sheet
@@ -18,8 +21,8 @@ from prophase.trace.text_table import Sheet
 _POD = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 _NODE = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _PODS, _NODES = "openb_pod_list_", "openb_node_list_"
-#: row names end in their 0-based row number, which published arrival orders refer to
-_ROW = r"-([0-9]+)$"
+#: node names end in their number
+_NUMBER = r"-([0-9]+)$"
 _MILLI = 1e-3
 _MIB = 1 / 1024
 
@@ -30,7 +33,7 @@ def _read(dump: Dump) -> Tables:
     nodes = _chosen(dump, having(found, *_NODE), _NODES, _node_list(dump), "gpu_node")
     tables: Tables = {}
     if pods is not None:
-        tables["jobs"] = _jobs(dump, dump.sheet(pods))
+        tables["jobs"] = _jobs(dump, _numbered(dump, pods))
     if nodes is not None:
         tables["nodes"] = _nodes(dump.sheet(nodes))
     if not tables:
@@ -75,6 +78,14 @@ def _chosen(
     return next(iter(lists.values()), None)
 
 
+def _numbered(dump: Dump, file: SourceFile) -> Sheet:
+    """Open a pod list with the numbers of its rows, which published arrival orders refer to."""
+    with file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
+        rows = (row for row in islice(csv.reader(handle), 1, None) if row)
+        numbered = ([number, *row] for number, row in enumerate(rows))
+        return dump.sheet_of_rows(file, ["row", *header_of(file)], numbered)
+
+
 def _jobs(dump: Dump, sheet: Sheet) -> ibis.Table:
     gpus, milli = sheet.number("num_gpu"), sheet.number("gpu_milli")
     name = sheet.text("name")
@@ -86,7 +97,7 @@ def _jobs(dump: Dump, sheet: Sheet) -> ibis.Table:
         request_gpus=(gpus == 1).ifelse(milli * _MILLI, gpus),
         attr_num_gpu=gpus,
         attr_gpu_milli=milli,
-        attr_row=name.re_extract(_ROW, 1).try_cast("int64"),
+        attr_row=sheet.text("row").try_cast("int64"),
         **(_types(sheet) if sheet.has("gpu_spec") else {}),
         **(_course(dump, sheet) if sheet.has("pod_phase", "deletion_time") else {}),
     )
@@ -146,7 +157,7 @@ def _nodes(sheet: Sheet) -> ibis.Table:
         memory_gib=sheet.number("memory_mib", factor=_MIB),
         gpus=sheet.number("gpu"),
         gpu_type=sheet.text("model"),
-        attr_row=name.re_extract(_ROW, 1).try_cast("int64"),
+        attr_row=name.re_extract(_NUMBER, 1).try_cast("int64"),
     )
 
 
