@@ -99,7 +99,7 @@ def test_advised_requests_are_compared(prophase_here, dump, tmp_path):
         (("--add", "plenty"), "not understood"),
         (("--remove", "9x8"), "has 3 such nodes"),
         (("--requests", "none.csv"), "no such file"),
-        (("--load", "1.2", "--seeds", "0"), "at least 1"),
+        (("--load", "1.2", "--seeds", "-1"), "greater than or equal to 0"),
         (("--load", "1.2", "--block-h", "900"), "--block-h"),
     ],
 )

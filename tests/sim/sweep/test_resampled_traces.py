@@ -78,8 +78,8 @@ def test_a_trace_of_one_day_has_nothing_to_draw_from():
     with pytest.raises(ParameterError, match="--block 1h"):
         require_blocks(Resampler(trace(days=1)), 10)
     require_blocks(Resampler(trace(days=1), block_h=1.0), 10)
-    with pytest.raises(ParameterError, match="at least 1"):
-        require_blocks(Resampler(trace()), 0)
+    with pytest.raises(ParameterError, match="give 0 for no interval"):
+        require_blocks(Resampler(trace()), -1)
 
 
 @pytest.mark.parametrize("load", [0.0, -1.0, float("nan")])
