@@ -9,6 +9,7 @@ from tests.oracles import scenarios as s
 from prophase.sim import simulate
 from prophase.sim.attempts import OUTCOMES
 from prophase.sim.rules.node_availability import find_absences
+from prophase.sim.rules.preemption import Preemption
 
 
 def places(attempts, row, instances):
@@ -60,6 +61,27 @@ def test_backfilling_starts_jobs_when_and_where_the_slow_twin_does(scenario):
 @settings(max_examples=120)
 @given(s.scenarios(s.queue, s.any_order, s.preemption))
 def test_jobs_are_pushed_out_and_come_back_as_in_the_slow_twin(scenario):
+    agree(scenario)
+
+
+def test_jobs_that_fall_back_at_the_same_instant_stay_in_order_as_in_the_slow_twin():
+    jobs = [
+        {"submit": submit, "work": work, "guess": work, "estimate": work, "key": 0, "cpu": 0,
+         "memory": 0, "peak": 0, "rungs": [(0, work)], "gpus": gpus, "milli": 1000,
+         "instances": 1, "user": "a", "queue": "a", "kind": "x", "charge": gpus}
+        for submit, work, gpus in zip(
+            (1, 2, 3, 3, 6, 8, 9), (17, 8, 17, 13, 13, 14, 6), (2, 2, 1, 1, 1, 1, 1), strict=True
+        )
+    ]  # fmt: skip
+    limits = {"checkpoint": 0.0, "restart": 0.0, "min_run": 0.0, "every": 0.0}
+    scenario = s.Scenario(
+        jobs,
+        [{"cpu": 0, "memory": 0, "gpus": 5, "type": "T4"}],
+        {"place": "first_fit", "queue": "skip", "order": "tiresias",
+         "order_options": {"threshold_gpu_s": 6.0}, "preempt": Preemption(*limits.values())},
+        {"rating": "first_fit", "queue": "skip", "order": "tiresias",
+         "options": {"threshold": 6.0}, "preempt": limits},
+    )  # fmt: skip
     agree(scenario)
 
 
