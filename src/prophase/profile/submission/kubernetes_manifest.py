@@ -106,8 +106,10 @@ def _submission(
         columns.setdefault("queue", str(outer["namespace"]))
         columns["attr_namespace"] = str(outer["namespace"])
     columns["instances"] = _number("instances", spec.get("parallelism"), where) or 1.0
-    columns |= _requests(pod, where, notes)
-    columns["attr_image"] = _image(pod, where)
+    containers = _list(pod.get("containers"), f"{where}: containers")
+    running = [_asked(one, where) for one in containers]
+    columns |= _requests(running, pod, where, notes)
+    columns["attr_image"] = _image(containers, running)
     columns["attr_owner_kind"] = owner_kind(document)
     columns["gpu_type"] = _gpu_type(pod, where)
     for held in (spec, pod):
@@ -136,19 +138,20 @@ def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]
     return found
 
 
-def _image(pod: JsonMapping, where: str) -> str | None:
-    """Return the image of the main container of a pod."""
-    held = {}
-    for one in _list(pod.get("containers"), f"{where}: containers"):
-        container = _mapping(one, f"{where}: container")
-        asked: dict[str, float] = {}
-        for name, value in _asked(container, where).items():
-            if column := _column(name):
-                asked[column] = asked.get(column, 0.0) + value
-        if container.get("image"):
-            held[str(container.get("name"))] = str(container["image"]), asked
-    main = main_container({name: asked for name, (_, asked) in held.items()})
-    return None if main is None else held[main][0]
+def _image(containers: list[Any], running: list[dict[str, float]]) -> str | None:
+    """Return the image of the main container, of those with what each of them asks for."""
+    images: dict[str, str] = {}
+    asked: dict[str, dict[str, float]] = {}
+    for container, resources in zip(containers, running, strict=True):
+        if not container or not container.get("image"):
+            continue
+        name = str(container.get("name"))
+        images[name], asked[name] = str(container["image"]), {}
+        for resource, value in resources.items():
+            if column := _column(resource):
+                asked[name][column] = asked[name].get(column, 0.0) + value
+    main = main_container(asked)
+    return None if main is None else images[main]
 
 
 def main_container(asked: Mapping[str, Mapping[str, float]]) -> str | None:
@@ -189,12 +192,13 @@ def owner_kind(document: JsonMapping) -> str | None:
     return _PODS_OF.get(kind, kind) or None
 
 
-def _requests(pod: JsonMapping, where: str, notes: list[str]) -> JsonObject:
+def _requests(
+    running: list[dict[str, float]], pod: JsonMapping, where: str, notes: list[str]
+) -> JsonObject:
     """Return what the pod asks for: its containers together, or its largest init container."""
-    running, starting = (
-        [_asked(one, where) for one in _list(pod.get(name), f"{where}: {name}")]
-        for name in ("containers", "initContainers")
-    )
+    starting = [
+        _asked(one, where) for one in _list(pod.get("initContainers"), f"{where}: initContainers")
+    ]
     if not running:
         raise InputError(f"{where}: the pod has no containers, so nothing says what it asks for.")
     names = dict.fromkeys(name for one in (*running, *starting) for name in one)

@@ -50,10 +50,9 @@ def _table(sheet: Sheet, name: str, columns: tuple[str, ...]) -> ibis.Table:
     schema = SCHEMAS[name]
     made = {}
     for column in columns:
-        if column == "attr_namespace" and not sheet.has(column):
-            made[column] = sheet.text("job_id").re_extract(r"^([^/]+)/", 1).nullif("")
-            continue
         if column in _LATER and not sheet.has(column):
+            if column == "attr_namespace":
+                made[column] = sheet.text("job_id").re_extract(r"^([^/]+)/", 1).nullif("")
             continue
         known = schema.get(column)
         number = known is not None and known.kind == "number"
