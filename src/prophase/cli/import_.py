@@ -66,7 +66,13 @@ class ReaderSettings:
 
 
 def command(
-    source: Annotated[str, typer.Argument(help="Name of the source; `list` shows them all.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the source; `list` shows them all. Left out, files are recognised by "
+            "their columns."
+        ),
+    ],
     reader: ReaderSettings,
     path: Annotated[Path | None, typer.Argument(help="File or folder of the dump.")] = None,
     workspace: WorkspaceOption = Path(),
@@ -90,6 +96,8 @@ def command(
 
     Examples:
 
+    `prophase import jobs.csv --workspace ws`
+
     `prophase import philly philly.csv.gz --workspace ws`
 
     `prophase import pai2020 dump/ --keep finished --keep known-workload`
@@ -109,6 +117,10 @@ def command(
         show_result(Result.of_rows("import", _known_sources()), format)
         return
     url = reader.url
+    notes: list[str] = []
+    if path is None and url is None and (Path(source).exists() or Path(source).suffix):
+        path = Path(source)
+        source, notes = _recognised(path, mapped=reader.mapping is not None)
     if url is not None and source != "prometheus":
         raise ParameterError(f"--url goes with the source prometheus, not with {source}.")
     if path is None and url is None:
@@ -125,7 +137,6 @@ def command(
         files_below(path)
     new = not Workspace.is_at(workspace)
     options = reader.options()
-    notes: list[str] = []
     with _said_when_interrupted(), ExitStack() as rooms, progress_bar() as progress:
         if url is not None:
             folder = path or Path(rooms.enter_context(TemporaryDirectory(prefix="prophase-")))
@@ -163,6 +174,21 @@ def command(
         ),
         format,
     )
+
+
+def _recognised(path: Path, *, mapped: bool) -> tuple[str, list[str]]:
+    """Return the source of files that nobody named, and what to say of it."""
+    from prophase.trace.reader import reader_named
+    from prophase.trace.schema import SCHEMAS
+    from prophase.trace.source_files import files_below
+    from prophase.trace.source_recognition import recognise_source
+
+    files_below(path)
+    if mapped:
+        return "csv", []
+    source, _ = recognise_source(path, [*SCHEMAS])
+    said = f"{path} is {source} ({reader_named(source).title}), recognised by its columns."
+    return source, [] if source == "csv" else [said]
 
 
 def _grouped(report: ImportReport) -> list[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.measured_peak import measured_peak
 from prophase.cli.output import as_typed, say
+
+if TYPE_CHECKING:
+    from prophase.runs.usage.measurement_order import Ending
 
 
 def command(
@@ -55,3 +57,11 @@ def command(
     elif ending.exit_code == 0:
         say(f"prophase: ended after {units.duration(ending.duration_s)}, before the first sample.")
     raise typer.Exit(ending.exit_code)
+
+
+def measured_peak(ending: Ending) -> str:
+    """Return a peak such as ``peak 617 MiB (within 0.5 MiB, cgroup v1)``."""
+    said = f"peak {units.memory(ending.memory_peak_gib)}"
+    if ending.memory_peak_error_gib is None:
+        return said
+    return f"{said} (within {units.memory(ending.memory_peak_error_gib)}, {ending.memory_method})"

@@ -71,7 +71,7 @@ def open_trace(
 
 def _tell_guess(path: Path, mapping: str) -> None:
     """Say on stderr that the meaning of columns was guessed, and how sure that is."""
-    from prophase.trace.source_recognition import unsure_columns
+    from prophase.trace.mapping.mapping_proposal import unsure_columns
 
     unsure = unsure_columns(mapping)
     typer.echo(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase import units
-from prophase.cli.measured_peak import measured_peak
+from prophase.cli.log import measured_peak
 from prophase.cli.output import say
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import MemoryOption

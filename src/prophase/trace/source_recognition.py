@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 from prophase.errors import ParameterError
-from prophase.plural import as_typed
 from prophase.trace.dump import first_line_of
-from prophase.trace.mapping.mapping_proposal import guess_mapping
+from prophase.trace.mapping.mapping_proposal import usable_mapping
 from prophase.trace.reader import all_readers, guess_reader, readers_of
 from prophase.trace.readers.sacct_rows import DUMP_COMMAND
 from prophase.trace.source_files import files_below
-
-#: a table with none of these says nothing that could be used
-_TELLING = re.compile(
-    r"^(submit_s|start_s|end_s|duration_s|time_s|request_.*|.*_(peak|mean)_.*"
-    r"|cpu_cores|memory_gib|gpus)$"
-)
 
 
 def recognise_source(path: Path, tables: Sequence[str]) -> tuple[str, str | None]:
@@ -53,42 +45,6 @@ def _refuse_printed(path: Path) -> None:
             f"{path}: is what sacct prints for people, with cells cut to fit and most columns "
             f"left out. Write it as a table instead: {DUMP_COMMAND}"
         )
-
-
-def usable_mapping(path: Path, tables: Sequence[str]) -> str:
-    """Return a mapping guessed from the names of columns, if they say what one of ``tables`` is."""
-    text = guess_mapping(path)
-    found = tomllib.loads(text)
-    named = {
-        column
-        for table in tables
-        for column, source in found.get(table, {}).get("columns", {}).items()
-        if not (isinstance(source, dict) and "constant" in source)
-    }
-    if any(_TELLING.match(column) for column in named):
-        return text
-    raise ParameterError(
-        f"{path}: no reader recognises these files, and the names of their columns do not "
-        "tell what they are. Say which column is which: "
-        f"prophase import csv {as_typed(path)} --guess > mapping.toml, complete it, then "
-        "give it with --map mapping.toml. "
-        "For a known source with other names: --source (prophase import list)."
-    )
-
-
-def unsure_columns(mapping: str) -> list[str]:
-    """Return the guesses that a mapping marks as unsure.
-
-    Examples
-    --------
-    >>> unsure_columns("duration_s = 'len' # unsure: no unit")
-    ['duration_s (no unit)']
-    """
-    return [
-        f"{found['target']} ({found['why'].strip()})"
-        for line in mapping.splitlines()
-        if (found := re.match(r"(?P<target>\w+) = .*# unsure: (?P<why>.*)", line))
-    ]
 
 
 #: files of a folder that are looked at

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -210,9 +212,54 @@ def test_usage_metrics_of_our_own_read_back_and_text_is_left_out(tmp_path: Path)
     assert "host left out" in trace.report.notes[0]
 
 
-def test_foreign_columns_without_a_mapping_are_refused_with_the_way_out(jobs_csv: Path) -> None:
+def test_of_foreign_columns_the_mapping_is_guessed_and_that_is_said(tmp_path: Path) -> None:
+    # a job_id does not make the rest ours
+    data = written(
+        tmp_path / "log.csv",
+        "job_id,owner,gpu_num,submit_time,duration,exit_code",
+        *(f"{n},u{n % 3},{n % 4},2026-03-0{n} 10:00:00,{n * 60},{n % 2}" for n in range(1, 9)),
+    )
+    trace = open_trace(data, source="csv")
+    assert trace.jobs.user.tolist()[:3] == ["u1", "u2", "u0"]
+    assert trace.jobs.request_gpus.tolist()[:4] == [1, 2, 3, 0]
+    assert trace.jobs.status.tolist()[:2] == ["failed", "completed"]
+    assert trace.report is not None
+    assert "guessed from their names" in trace.report.notes[0]
+    assert "--guess > mapping.toml" in trace.report.notes[0]
+
+
+def test_columns_that_tell_nothing_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    data = written(tmp_path / "x.csv", "colour,shape", "red,round", "blue,square")
     with pytest.raises(MissingColumnError, match="--guess"):
-        open_trace(jobs_csv, source="csv")
+        open_trace(data, source="csv")
+
+
+@pytest.mark.parametrize("form", ["lines", "list", "object"])
+def test_records_in_json_are_a_table(tmp_path: Path, form: str) -> None:
+    records = [
+        {
+            "jobId": n,
+            "ask": {"gpu": n % 3, "memory": "4Gi"},
+            "submittedAt": 1.7e12 + n,
+            "runtime": n,
+        }
+        for n in range(1, 9)
+    ]
+    data = tmp_path / ("jobs.jsonl" if form == "lines" else "jobs.json")
+    if form == "lines":
+        data.write_text("\n".join(map(json.dumps, records)))
+    else:
+        data.write_text(json.dumps(records if form == "list" else {"jobs": records, "next": None}))
+    jobs = open_trace(data).jobs
+    assert jobs.request_gpus.tolist() == [n % 3 for n in range(1, 9)]
+    assert jobs.request_memory_gib.tolist() == [4.0] * 8
+    assert jobs.duration_s.tolist() == list(range(1, 9))
+
+
+def test_a_damaged_line_of_json_is_named(tmp_path: Path) -> None:
+    data = written(tmp_path / "jobs.jsonl", '{"job_id": 1, "duration_s": 5}', '{"job_id":')
+    with pytest.raises(FormatError, match="line 2: is not JSON"):
+        open_trace(data)
 
 
 GOOD = '[jobs.columns]\njob_id = "nr"\n'
@@ -395,6 +442,57 @@ def test_names_of_metrics_that_exporters_give_are_known(
     series, metric = head.split(",")
     assert columns["series_id"] == series
     assert columns[target] == {"column": metric, "unit": unit}
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (
+            "run_id:u run_name:w experiment:w start_time:t status:s",
+            "job_id:run_id name:run_name workload:experiment",
+        ),
+        (
+            "dag_id:w task_id:v run_id:u start_date:t duration:n",
+            "workload:dag_id task:task_id job_id:run_id",
+        ),
+        (
+            "jobId:u jobName:w jobQueue:v createdAt:t vcpus:c",
+            "queue:jobQueue request_cpu_cores:vcpus",
+        ),
+        ("JOBID:u STAT:s SLOTS:c SUBMIT_TIME:t", "status:STAT request_cpu_cores:SLOTS"),
+        (
+            "job:u qtime:t Resource_List.ncpus:c resources_used.walltime:n Exit_status:x",
+            "submit_s:qtime request_cpu_cores:Resource_List.ncpus status:Exit_status "
+            "duration_s:resources_used.walltime",
+        ),
+        ("ClusterId:u Cmd:w QDate:t ExitCode:x", "job_id:ClusterId submit_s:QDate task:Cmd"),
+        ("job_number:u slots:c maxvmem:b ru_wallclock:n", "memory_peak_gib:maxvmem"),
+        ("pod:p creation:t memory_max_usage_bytes:b", "job_id:pod name:pod"),
+        ("pipeline:w step:v started:t success:s", "workload:pipeline task:step"),
+        ("Job:u Start:t Allocated CPUs:c", "request_cpu_cores:Allocated CPUs"),
+    ],
+)
+def test_exports_of_other_tools_are_understood(tmp_path: Path, columns: str, expected: str) -> None:
+    cells = {
+        "u": lambda n: n, "w": lambda n: "ab"[n % 2] + "-fit", "v": lambda n: f"s{'xyz'[n % 3]}",
+        "t": lambda n: 1_700_000_000 + 60 * n, "n": lambda n: 30 + n, "c": lambda n: 1 + n % 4,
+        "b": lambda n: 2**30 + n, "s": lambda n: "ok", "x": lambda n: n % 2,
+        "p": lambda n: f"train-{n:05d}",
+    }  # fmt: skip
+    names = re.findall(r"\s?([^:]+):(\w)", columns)
+    rows = [",".join(str(cells[kind](n)) for _, kind in names) for n in range(60)]
+    data = written(tmp_path / "t.csv", ",".join(name for name, _ in names), *rows)
+    found = guessed(data)["jobs"]["columns"]  # type: ignore[index]
+    sources = {k: v["column"] if isinstance(v, dict) else v for k, v in found.items()}
+    for target, column in re.findall(r"\s?(\w+):(\S+(?: CPUs)?)", expected):
+        assert sources[target] == column
+
+
+def test_bare_time_limits_are_in_the_unit_that_run_times_keep_to(tmp_path: Path) -> None:
+    rows = [f"{n},{n * 3000},{1440}" for n in range(1, 25)]
+    data = written(tmp_path / "t.csv", "job_id,runtime_s,time_limit", *rows)
+    columns = guessed(data)["jobs"]["columns"]  # type: ignore[index]
+    assert columns["time_limit_s"] == {"column": "time_limit", "unit": "min"}
 
 
 def line_for(target: str, text: str) -> str:

@@ -259,8 +259,9 @@ def import_upload(folder: Path, arguments: JsonMapping, progress: Progress) -> J
 
 def _imported(folder: Path, path: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     from prophase.trace.import_pipeline import import_trace
+    from prophase.trace.mapping.mapping_proposal import unsure_columns, usable_mapping
     from prophase.trace.schema import SCHEMAS
-    from prophase.trace.source_recognition import recognise_source, unsure_columns, usable_mapping
+    from prophase.trace.source_recognition import recognise_source
     from prophase.trace.workspace import Workspace
 
     def read(source: str, mapping: str | None) -> JsonObject:

@@ -8,6 +8,7 @@ from pathlib import Path
 from prophase.atomic_files import write_whole
 from prophase.errors import (
     BadRowsError,
+    MissingColumnError,
     MissingFileError,
     ParameterError,
     WorkspaceError,
@@ -18,13 +19,9 @@ from prophase.plural import as_typed, listed
 from prophase.study.plan import StudyPlan
 from prophase.study.steps.cache import key_of
 from prophase.study.steps.context import Show
+from prophase.trace.mapping.mapping_proposal import unsure_columns, usable_mapping
 from prophase.trace.source_files import file_hash, files_below
-from prophase.trace.source_recognition import (
-    recognise_source,
-    traces_in,
-    unsure_columns,
-    usable_mapping,
-)
+from prophase.trace.source_recognition import recognise_source, traces_in
 from prophase.trace.workspace import Workspace
 
 #: below a workspace: results of steps
@@ -74,7 +71,7 @@ def imported(plan: StudyPlan, place: Path, show: Show) -> Imported:
             raise
         try:
             guessed = _mapped(plan, place, usable_mapping(path, _TABLES))
-        except ParameterError:
+        except MissingColumnError:
             guessed = plan
         if guessed is plan:
             raise

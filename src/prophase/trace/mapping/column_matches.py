@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,9 +14,11 @@ from prophase.trace.mapping.column_traits import ColumnTraits, words_of
 from prophase.trace.mapping.column_vocabulary import (
     AFTERWARDS,
     BEFOREHAND,
+    END_CODES,
     FOREIGN_UNITS,
     NAMED_BY_IDEAS,
     QUEUE_WORDS,
+    STATUS_WORDS,
 )
 from prophase.trace.mapping.unit_guesses import CLOCK_COLUMNS, UnitGuess, as_slurm_means, unit_for
 from prophase.trace.schema import SCHEMAS, Column
@@ -32,6 +35,8 @@ _ALTERNATIVES = {
 _LOOSE = frozenset(
     "job_id user queue submit_s start_s end_s status node_id series_id time_s".split()
 )
+#: that many users of a job each are no users
+_MANY = 50
 _RESOURCES = frozenset("cpu gpu memory request type limit capacity".split())
 
 
@@ -84,8 +89,9 @@ def match_columns(table: str, looks: Sequence[ColumnTraits]) -> list[ColumnMatch
         chosen["duration_s"] = timed
     if table == "jobs":
         _use_is_peak(chosen)
-    if table == "jobs" and "job_id" not in chosen:
         _give_an_id(chosen, looks)
+        _give_a_status(chosen, looks)
+        _against_run_times(chosen)
     return [chosen[name] for name in _ALTERNATIVES[table] if name in chosen]
 
 
@@ -127,22 +133,84 @@ def _use_is_peak(chosen: dict[str, ColumnMatch]) -> None:
 
 
 def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -> None:
-    """Name jobs by a column that has another value in every row, if there is one."""
+    """Name jobs by a column that has another value in every row, if there is one.
+
+    Where that is a name in words, such as a pod's, it is the name as well: folded, it says which
+    jobs are alike.
+    """
     taken = {match.look.name: name for name, match in chosen.items()}
-    for look in looks:
+    for look in looks if "job_id" not in chosen else ():
         namelike = look.known_ideas & {"id", "name"} and not look.form
-        if namelike and look.unique and taken.get(look.name, "name") in ("name", "task"):
+        spare = taken.get(look.name, "name") in ("name", "task", "parent_id")
+        if namelike and look.unique and spare:
             chosen.pop(taken.get(look.name, ""), None)
             column = SCHEMAS["jobs"].get("job_id")
             if column is not None:
                 why = "a value of its own in every row"
                 chosen["job_id"] = ColumnMatch(column, look, None, "likely", why)
+            break
+    held, column = chosen.get("job_id"), SCHEMAS["jobs"].get("name")
+    if held is None or column is None or {"name", "task"} & set(chosen):
+        return
+    if "id" not in held.look.ideas and not held.look.numeric:
+        chosen["name"] = replace(held, target=column, why="its words say which jobs are alike")
+
+
+def _give_a_status(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -> None:
+    """Tell how jobs ended by an exit code or by whether they succeeded, if nothing else does."""
+    column = SCHEMAS["jobs"].get("status")
+    if "status" in chosen or column is None:
+        return
+    for look in looks:
+        if look.present and {*look.words} & END_CODES and all(map(end_of, look.common)):
+            chosen["status"] = ColumnMatch(column, look, None, "likely", "it says how jobs ended")
+            return
+
+
+def end_of(word: str) -> str | None:
+    """Return how a job ended that gave this exit code, or of which this was said; None if unclear.
+
+    Examples
+    --------
+    >>> end_of("0"), end_of("1:0"), end_of("True"), end_of("A100")
+    ('completed', 'failed', 'completed', None)
+    """
+    plain = word.strip().lower()
+    if plain in STATUS_WORDS:
+        return STATUS_WORDS[plain]
+    if plain in ("true", "false", "yes", "no"):
+        return "completed" if plain in ("true", "yes") else "failed"
+    if not re.fullmatch(r"-?\d+(\.0)?(:\d+)?", plain):
+        return None
+    return "failed" if plain.strip("-0.:") else "completed"
+
+
+def _against_run_times(chosen: dict[str, ColumnMatch]) -> None:
+    """Find the unit of bare time limits: hardly a job runs longer than its limit."""
+    limit = chosen.get("time_limit_s")
+    if limit is None or limit.certainty != "unsure" or limit.look.form is not None:
+        return
+    clocks = {name: _seconds(chosen[name]) for name in ("start_s", "end_s") if name in chosen}
+    if "duration_s" in chosen and chosen["duration_s"].look.form is None:
+        run = _seconds(chosen["duration_s"])
+    elif len(clocks) == 2:
+        run = clocks["end_s"] - clocks["start_s"]
+    else:
+        return
+    for unit, words in (("s", "seconds"), ("min", "minutes"), ("h", "hours")):
+        ends = limit.look.by_row * factor_to("s", unit)
+        both = np.isfinite(run) & np.isfinite(ends)
+        if both.any() and np.mean(run[both] <= 1.05 * ends[both] + 120) > 0.95:
+            why = f"no unit in the name; no job runs longer than these {words}"
+            chosen["time_limit_s"] = replace(limit, unit=unit, why=why)
             return
 
 
 def known_beforehand(look: ColumnTraits) -> bool | None:
     """Return whether a further column is known at submit time; None if its name does not say."""
     ideas = look.ideas | set(look.words)
+    if look.ideas == {"node", "type"}:
+        return True
     if ideas & AFTERWARDS or look.unit in ("percent", "fraction"):
         return False
     if look.ideas and look.ideas <= _RESOURCES and "time" not in look.words:
@@ -170,20 +238,10 @@ def _ideas_for(table: str, look: ColumnTraits, target: str) -> tuple[frozenset[s
 
 def _fit(column: Column, look: ColumnTraits, looks: Sequence[ColumnTraits]) -> ColumnMatch | None:
     """Return the match if the values can fill the column."""
-    if not look.present:
-        worded = column.kind == "text" and column.name not in ("job_id", "node_id", "series_id")
-        return (
-            ColumnMatch(column, look, None, "unsure", "empty in the first rows") if worded else None
-        )
     if column.kind == "text":
-        if look.numeric and {"num", "count", "total"} & set(look.words):
-            return None
-        if column.name in ("job_id", "node_id"):
-            return _id_match(column, look)
-        worded = column.name in ("status", "gpu_type", "features", "workload", "task", "name")
-        if worded and look.numeric:
-            return None
-        return ColumnMatch(column, look, None, "sure", "the name says so")
+        return _text_match(column, look)
+    if not look.present:
+        return None
     written = look.form is not None and TEXT_UNITS[look.form][0] == column.unit
     if not look.numeric and not written:
         return None
@@ -221,6 +279,23 @@ def _fit(column: Column, look: ColumnTraits, looks: Sequence[ColumnTraits]) -> C
     if column.name == "cpu_cores" and (shares or guess.unit == "percent"):
         return None
     return _number_match(column, look, guess)
+
+
+def _text_match(column: Column, look: ColumnTraits) -> ColumnMatch | None:
+    keyed = column.name in ("job_id", "node_id")
+    if not look.present:
+        if keyed or column.name == "series_id":
+            return None
+        return ColumnMatch(column, look, None, "unsure", "empty in the first rows")
+    if look.numeric and {"num", "count", "total"} & set(look.words):
+        return None
+    if keyed:
+        return _id_match(column, look)
+    worded = column.name in ("status", "gpu_type", "features", "workload", "task", "name")
+    shared = column.name in ("user", "group", "queue")
+    if (worded and look.numeric) or (shared and look.unique and len(look.cells) > _MANY):
+        return None
+    return ColumnMatch(column, look, None, "sure", "the name says so")
 
 
 def _number_match(column: Column, look: ColumnTraits, guess: UnitGuess) -> ColumnMatch:

@@ -62,6 +62,8 @@ class ColumnTraits:
             found -= {"series", "job"}
         if not found and {"time", "date"} & set(words) and not rate:
             return frozenset({"timestamp"})
+        if words == ("step",):
+            return frozenset({"task"})
         if len(words) == 1 and words[0] in ("second", "seconds", "sec", "minute"):
             return frozenset({"timestamp"})
         return found - {"timestamp"} if found & {"submit", "start", "end"} else found

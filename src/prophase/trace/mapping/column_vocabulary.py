@@ -50,7 +50,7 @@ UNIT_WORDS = {
 IDEAS = {
     **dict.fromkeys("mem memory ram rss speicher arbeitsspeicher memoire".split(), "memory"),
     **dict.fromkeys("gpu gpus ngpu ngpus accelerator accelerators gpunum".split(), "gpu"),
-    **dict.fromkeys("cpu cpus ncpu ncpus core cores vcpu vcpus ncores procs kern kerne "
+    **dict.fromkeys("cpu cpus ncpu ncpus core cores vcpu vcpus ncores procs slots kern kerne "
                     "coeurs".split(), "cpu"),
     **dict.fromkeys("req request requested requests plan planned ask asked reserved "
                     "angefordert reserviert demande demandee".split(), "request"),
@@ -61,13 +61,14 @@ IDEAS = {
                     "beginn gestartet debut".split(), "start"),
     **dict.fromkeys("end ended finish finished complete completed completion stop stopped deletion "
                     "deleted endtime ende beendet fin".split(), "end"),
-    **dict.fromkeys("duration dur runtime elapsed realtime run execution exec laufzeit "
+    **dict.fromkeys("duration dur runtime elapsed realtime run execution exec took laufzeit "
                     "dauer duree".split(), "duration"),
     **dict.fromkeys("wait waiting waited queueing queuing pending delay waittime wartezeit "
                     "attente".split(), "wait"),
     **dict.fromkeys("limit timelimit timeout walllimit".split(), "limit"),
     **dict.fromkeys("walltime".split(), "walltime"),
-    **dict.fromkeys("wall".split(), "wall"),
+    **dict.fromkeys("wall wallclock".split(), "wall"),
+    **dict.fromkeys("alloc allocated allocation".split(), "alloc"),
     **dict.fromkeys("peak max maximum maximal highest hwm spitze".split(), "peak"),
     **dict.fromkeys("mean avg average ave mittel mittelwert moyenne".split(), "mean"),
     **dict.fromkeys("use used usage util utilization utilisation usages busy current "
@@ -78,7 +79,7 @@ IDEAS = {
                     "projekt konto projet groupe".split(), "group"),
     **dict.fromkeys("queue partition vc pool namespace cluster warteschlange".split(),
                     "queue"),
-    **dict.fromkeys("status state phase outcome result zustand etat".split(), "status"),
+    **dict.fromkeys("status state stat phase outcome result zustand etat".split(), "status"),
     **dict.fromkeys("priority prio".split(), "priority"),
     **dict.fromkeys("type model spec kind sku".split(), "type"),
     **dict.fromkeys("instances instance replicas workers inst replica".split(), "instances"),
@@ -86,9 +87,10 @@ IDEAS = {
     **dict.fromkeys("id jobid key uuid sn ident".split(), "id"),
     **dict.fromkeys("job jobs pod auftrag tache".split(), "job"),
     **dict.fromkeys("task role process stage".split(), "task"),
-    **dict.fromkeys("script program executable command cmd cmdline programm skript "
+    **dict.fromkeys("script program executable command cmd cmdline entrypoint programm skript "
                     "programme".split(), "script"),
-    **dict.fromkeys("workload app application workflow framework".split(), "workload"),
+    **dict.fromkeys("workload app application workflow framework experiment pipeline "
+                    "dag".split(), "workload"),
     **dict.fromkeys("read reads".split(), "read"),
     **dict.fromkeys("write writes written".split(), "write"),
     **dict.fromkeys("node host hostname machine server nodename".split(), "node"),
@@ -96,8 +98,9 @@ IDEAS = {
     **dict.fromkeys("parent workflowid runid".split(), "parent"),
     **dict.fromkeys("cap capacity".split(), "capacity"),
     **dict.fromkeys("timestamp ts datetime epoch".split(), "timestamp"),
-    # of metrics of Kubernetes and of NVIDIA's exporter
+    # of metrics of Kubernetes and of NVIDIA's exporter, and of logs of PBS and Grid Engine
     **dict.fromkeys("working set resident kube dcgm fi dev".split(), ""),
+    **dict.fromkeys("resource resources list ru".split(), ""),
     **dict.fromkeys("time at date num n number count nr of total the in on utc sum per step "
                     "unix".split(), ""),
 }  # fmt: skip
@@ -116,30 +119,31 @@ JOINED = {
     "jobtype": "job type", "memlimit": "mem limit", "queuetime": "wait time",
     "gpuutil": "gpu util", "cpuutil": "cpu util", "nodeid": "node id", "podname": "pod name",
     "taskname": "task name", "walllimit": "wall limit", "ramgb": "ram gb", "ntasks": "n tasks",
-    "vram": "gpu mem", "fb": "gpu mem",
+    "vram": "gpu mem", "fb": "gpu mem", "maxvmem": "peak mem", "qtime": "submit time",
+    "qdate": "submit date", "jobdefinition": "job type",
 }  # fmt: skip
 
 #: table -> column -> sets of ideas that name it, the plainest first
 NAMED_BY_IDEAS = {
     "jobs": {
         "job_id": "job+id id job job+name name",
-        "parent_id": "parent parent+id",
-        "name": "name job+name",
+        "parent_id": "parent parent+id duration+id",
+        "name": "name job+name duration+name job",
         "user": "user user+id user+name",
         "group": "group group+id group+name",
-        "queue": "queue queue+id queue+name",
-        "workload": "workload workload+name job+type type",
+        "queue": "queue queue+id queue+name job+queue",
+        "workload": "workload workload+name workload+id job+type type",
         "task": "task task+name task+id script script+name job+script",
         "submit_s": "submit submit+job timestamp",
         "start_s": "start start+job",
         "end_s": "end end+job",
-        "duration_s": "duration duration+job duration+actual wall walltime",
+        "duration_s": "duration duration+job duration+actual wall walltime walltime+use",
         "wait_s": "wait wait+duration wait+submit queue+wait",
         "status": "status status+job status+end",
         "instances": "instances instances+id task",
-        "request_cpu_cores": "request+cpu cpu cpu+limit request+cpu+job",
-        "request_memory_gib": "request+memory memory memory+limit",
-        "request_gpus": "request+gpu gpu gpu+limit request+gpu+job",
+        "request_cpu_cores": "request+cpu cpu cpu+limit request+cpu+job alloc+cpu",
+        "request_memory_gib": "request+memory memory memory+limit alloc+memory",
+        "request_gpus": "request+gpu gpu gpu+limit request+gpu+job alloc+gpu",
         "gpu_type": "gpu+type request+gpu+type",
         "time_limit_s": "limit limit+wall request+walltime request+duration request walltime",
         "priority": "priority",
@@ -182,10 +186,12 @@ QUEUE_WORDS = ("queue", "partition", "vc", "pool", "namespace", "cluster")
 #: units that none of our columns can be converted from
 FOREIGN_UNITS = frozenset("mhz ghz hz w watt watts j joules kwh c celsius units".split())
 
+#: words of columns that hold an exit code, or whether a job succeeded
+END_CODES = frozenset("exit exitcode returncode rc success succeeded".split())
 #: names that say that a value is known only once a job has run
 AFTERWARDS = frozenset(
     "exit code exitcode return returncode use end peak mean wait duration start node retries retry "
-    "attempt attempts error reason energy power alloc allocated loss accuracy score metric "
+    "attempt attempts error reason energy power alloc loss accuracy score metric "
     "signal rss io read write rchar wchar vmem throughput actual final oom outcome "
     "completion jct slowdown killed cost log".split()
 )
@@ -194,5 +200,5 @@ BEFOREHAND = frozenset(
     "batch lr learning rate request script image container dataset data optimizer tag tags qos "
     "constraint constraints args arguments command cmd param params config seed layers hidden "
     "epochs input inputs size class tier spot deadline disk rdma network type user group queue "
-    "limit submit version branch region zone hyper depth width".split()
+    "limit submit version branch region zone hyper depth width label labels".split()
 )

@@ -5,25 +5,29 @@ from __future__ import annotations
 import csv
 import json
 import lzma
+import re
+import tomllib
 import zlib
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from prophase.errors import FormatError, MissingFileError, storage_error
+from prophase.errors import FormatError, MissingColumnError, MissingFileError, storage_error
 from prophase.plural import as_typed
 from prophase.trace import source_files as files
 from prophase.trace.dump import column_names, first_line_of
+from prophase.trace.json_records import LINES, flat_records, is_json
 from prophase.trace.mapping.column_mapping import free_name
 from prophase.trace.mapping.column_matches import (
     ColumnMatch,
+    end_of,
     known_beforehand,
     match_columns,
     table_of,
 )
 from prophase.trace.mapping.column_traits import ColumnTraits
-from prophase.trace.mapping.column_vocabulary import STATUS_WORDS
 from prophase.trace.mapping.unit_guesses import CLOCK_COLUMNS
 from prophase.trace.schema import AFTERWARDS_PREFIX, ATTRIBUTE_PREFIX
 from prophase.trace.text_table import MISSING_WORDS
@@ -31,8 +35,13 @@ from prophase.trace.text_table import MISSING_WORDS
 #: rows looked at, spread over the first bytes of the file (unpacked)
 _ROWS = 5000
 _BYTES = 1 << 26
+#: a table with none of these says nothing that could be used
+_TELLING = re.compile(
+    r"^(submit_s|start_s|end_s|duration_s|time_s|request_.*|.*_(peak|mean)_.*"
+    r"|cpu_cores|memory_gib|gpus)$"
+)
 #: names of files that may be tables
-TABLE_FILES = ("*.csv", "*.tsv", "*.psv", "*.txt", "*.parquet")
+TABLE_FILES = ("*.csv", "*.tsv", "*.psv", "*.txt", "*.parquet", *LINES)
 
 
 def guess_mapping(path: Path | str) -> str:
@@ -84,6 +93,42 @@ def guess_mapping(path: Path | str) -> str:
     return "\n".join([*lines, *(text for _, _, text, _ in sections.values())]) + "\n"
 
 
+def usable_mapping(path: Path, tables: Sequence[str]) -> str:
+    """Return a mapping guessed from the names of columns, if they say what one of ``tables`` is."""
+    text = guess_mapping(path)
+    found = tomllib.loads(text)
+    named = {
+        column
+        for table in tables
+        for column, source in found.get(table, {}).get("columns", {}).items()
+        if not (isinstance(source, dict) and "constant" in source)
+    }
+    if any(_TELLING.match(column) for column in named):
+        return text
+    raise MissingColumnError(
+        f"{path}: no reader recognises these files, and the names of their columns do not "
+        "tell what they are. Say which column is which: "
+        f"prophase import csv {as_typed(path)} --guess > mapping.toml, complete it, then "
+        "give it with --map mapping.toml. "
+        "For a known source with other names: --source (prophase import list)."
+    )
+
+
+def unsure_columns(mapping: str) -> list[str]:
+    """Return the guesses that a mapping marks as unsure.
+
+    Examples
+    --------
+    >>> unsure_columns("duration_s = 'len' # unsure: no unit")
+    ['duration_s (no unit)']
+    """
+    return [
+        f"{found['target']} ({found['why'].strip()})"
+        for line in mapping.splitlines()
+        if (found := re.match(r"(?P<target>\w+) = .*# unsure: (?P<why>.*)", line))
+    ]
+
+
 _CLOCK_WORDS = {
     "": "no clock was found",
     "local": "wall-clock text without a zone",
@@ -103,6 +148,10 @@ def look_at(path: Path, rows: int = _ROWS) -> tuple[list[ColumnTraits], str]:
             ColumnTraits(name, ["" if row[name] is None else str(row[name]) for row in sample])
             for name in names
         ], ","
+    if is_json(path):
+        records = list(islice(flat_records(path), rows))
+        named = dict.fromkeys(name for record in records for name in record)
+        return [ColumnTraits(name, [r.get(name, "") for r in records]) for name in named], ","
     lines = _head(path)
     separator = separator_of(lines[0])
     header = column_names(lines[0], separator, path)
@@ -279,8 +328,10 @@ def _free_lines(table: str, looks: Sequence[ColumnTraits]) -> list[str]:
 
 
 def _status_line(word: str) -> str:
-    known = STATUS_WORDS.get(word.strip().lower())
+    known = end_of(word)
     mark = "sure" if known else "unsure: replace by what it means"
+    if word.strip().startswith("137"):
+        mark = "unsure: a kill; by lack of memory it is oom"
     return f'{_quoted(word)} = "{known or "unknown"}" # {mark}'
 
 

@@ -1,14 +1,15 @@
-"""Any delimited text or Parquet file: with a mapping of columns and units, or with our own names.
+"""Any delimited text, Parquet file or JSON records: with a mapping of columns, or without.
 
 The mapping is a small TOML file (see ``trace.mapping``). Without one, columns
 that already have the names of our tables are taken as they are, so a table that was
-exported from a workspace reads back.
+exported from a workspace reads back; of others the mapping is guessed, and that is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,9 +18,22 @@ import ibis
 from prophase.errors import MissingColumnError, ParameterError
 from prophase.plural import as_typed
 from prophase.trace.dump import Dump, header_of, numbered, stack
-from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, free_name, read_mapping
+from prophase.trace.json_records import as_csv, is_json
+from prophase.trace.mapping.column_mapping import (
+    ColumnMapping,
+    ColumnRule,
+    TableRule,
+    free_name,
+    read_mapping,
+)
 from prophase.trace.mapping.column_vocabulary import STATUS_WORDS
-from prophase.trace.mapping.mapping_proposal import TABLE_FILES, guess_mapping, separator_in
+from prophase.trace.mapping.mapping_proposal import (
+    TABLE_FILES,
+    guess_mapping,
+    separator_in,
+    unsure_columns,
+    usable_mapping,
+)
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.row_rules import REPAIRED
 from prophase.trace.schema import (
@@ -31,7 +45,7 @@ from prophase.trace.schema import (
     STATUSES,
     USAGE,
 )
-from prophase.trace.source_files import SourceFile, file_hash
+from prophase.trace.source_files import SourceFile, combined_hash, file_hash
 from prophase.trace.text_formats import form_of
 from prophase.trace.text_table import MISSING_WORDS, Sheet
 
@@ -43,13 +57,66 @@ _KEYS = {"usage": ("series_id", "time_s"), "jobs": ("job_id",), "nodes": ("node_
 
 def _read(dump: Dump) -> Tables:
     path = dump.option("map", "")
-    if not path:
-        return _tables_with_our_names(dump)
-    mapping = read_mapping(path)
-    _remember(dump, mapping.path)
+    if path:
+        mapping = read_mapping(path)
+        _remember(dump, mapping.path)
+        return _mapped_tables(dump, mapping)
+    try:
+        guessed = None if _in_our_words(dump) else usable_mapping(dump.root, [*SCHEMAS])
+    except MissingColumnError:
+        if not _in_our_words(dump, wholly=False):
+            raise
+        guessed = None
+    return _tables_with_our_names(dump) if guessed is None else _guessed_tables(dump, guessed)
+
+
+def _in_our_words(dump: Dump, *, wholly: bool = True) -> bool:
+    """Return whether a file has the columns of one of our tables, and (``wholly``) no others."""
+    for file in _files(dump):
+        header = header_of(file, separator_in(file.path))
+        name = _table_named(header)
+        if name and not (wholly and any(SCHEMAS[name].get(column) is None for column in header)):
+            return True
+    return False
+
+
+def _files(dump: Dump, patterns: Sequence[str] = TABLE_FILES) -> list[SourceFile]:
+    """Return the files as text tables or Parquet; records in JSON are written as a table first."""
+    return [
+        replace(file, path=as_csv(file.path, dump.scratch / _own_name(file)))
+        if is_json(file.path)
+        else file
+        for file in dump.find(*patterns)
+    ]
+
+
+def _own_name(file: SourceFile) -> str:
+    return f"{combined_hash([file.path])[:8]}-{file.name}.csv"
+
+
+def _table_named(header: Collection[str]) -> str | None:
+    """Return which of our tables has these columns, by its key."""
+    return next((name for name, key in _KEYS.items() if set(key) <= set(header)), None)
+
+
+def _guessed_tables(dump: Dump, text: str) -> Tables:
+    file = dump.scratch / "mapping.toml"
+    file.write_text(text, encoding="utf-8")
+    _remember(dump, file)
+    unsure = unsure_columns(text)
+    dump.note(
+        "The meaning of columns was guessed from their names"
+        + (f"; unsure: {'; '.join(unsure)}" if unsure else "")
+        + f". Read it with: prophase import csv {as_typed(dump.root)} --guess > mapping.toml; "
+        "if something is wrong, correct that file and import with --map mapping.toml."
+    )
+    return _mapped_tables(dump, read_mapping(file))
+
+
+def _mapped_tables(dump: Dump, mapping: ColumnMapping) -> Tables:
     tables: Tables = {}
     for rule in mapping.tables:
-        files = dump.find(*(TABLE_FILES if list(rule.files) == ["*"] else rule.files))
+        files = _files(dump, TABLE_FILES if list(rule.files) == ["*"] else rule.files)
         parts = [_mapped(dump, rule, file, mapping.path) for file in files]
         tables[rule.schema.name] = _named(dump, rule, stack(parts))
     if mapping.clock:
@@ -66,26 +133,14 @@ def _remember(dump: Dump, path: Path) -> None:
 
 def _tables_with_our_names(dump: Dump) -> Tables:
     parts: dict[str, list[ibis.Table]] = {}
-    for file in dump.find(*TABLE_FILES):
+    for file in _files(dump):
         separator = separator_in(file.path)
         header = header_of(file, separator)
-        name = next((n for n, key in _KEYS.items() if set(key) <= set(header)), None)
+        name = _table_named(header)
         if name is not None:
             parts.setdefault(name, []).append(_unmapped(dump, name, file, header, separator))
-        elif dump.root.is_file():
-            raise MissingColumnError(
-                f"{file.origin}: has neither job_id nor series_id and time_s nor node_id, but "
-                f"{', '.join(header[:20])}. Say which column is which: prophase import csv "
-                f"{as_typed(file.origin)} --guess > mapping.toml, then import with --map "
-                "mapping.toml"
-            )
         else:
             dump.note(f"{file.name}: left out, its columns are not those of our tables.")
-    if not parts:
-        raise MissingColumnError(
-            f"{dump.root}: no file has the columns of our tables. Say which column is which: "
-            f"prophase import csv {as_typed(dump.root)} --guess > mapping.toml"
-        )
     return {name: stack(tables) for name, tables in parts.items()}
 
 
@@ -251,7 +306,7 @@ def _named(dump: Dump, rule: TableRule, table: ibis.Table) -> ibis.Table:
 
 READER = Reader(
     name="csv",
-    title="Any delimited text or Parquet file, with a mapping of columns or with our own names",
+    title="Any delimited text, Parquet or JSON records, with our names, a mapping or a guessed one",
     fills={
         "jobs": [name for name in JOBS.names if name != "source"],
         "usage": USAGE.names,
