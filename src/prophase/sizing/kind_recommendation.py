@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from prophase import units
-from prophase.errors import ParameterError
+from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
@@ -175,6 +175,14 @@ class ResourceRecommendations(ShortForm):
         ending = [one for one in self.tasks if one.task.endswith(task)]
         found = exact or ending
         return found[0] if len(found) == 1 else None
+
+    def of_tenant(self, tenant: str) -> ResourceRecommendations:
+        """Return the recommendations of one tenant alone."""
+        tasks = [one for one in self.tasks if one.tenant == tenant]
+        if not tasks:
+            said = f"no task is of the tenant {tenant!r}."
+            raise ParameterError(not_among(said, tenant, {one.tenant for one in self.tasks}))
+        return replace(self, tasks=tasks)
 
     @property
     def table(self) -> pd.DataFrame:

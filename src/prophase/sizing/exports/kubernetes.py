@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from prophase.sizing.exports.kind_requests import (
@@ -70,8 +71,11 @@ def write(asked: Sequence[KindRequests], left_out: LeftOut) -> str:
     replacements: list[dict[str, object]] = []
     names: dict[str, int] = {}
     lines = []
+    # a number at the end is what a CronJob gives its jobs, and whoever generates names: a manifest
+    # has none
+    named = [replace(one, kind=one.kind.removesuffix("-#")) for one in asked]
     for one in left_out.expressible(
-        asked, (*_QUANTITIES, "time_limit_s"), attempts=False, patterns=False
+        named, (*_QUANTITIES, "time_limit_s"), attempts=False, patterns=False
     ):
         lines.append(one.comment)
         key = dns_name(f"{one.tenant} {one.kind}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from prophase.trace.identity.folding import folded
 from prophase.trace.mapping.column_mapping import TEXT_UNITS
 from prophase.trace.mapping.column_traits import ColumnTraits, words_of
 from prophase.trace.mapping.column_vocabulary import (
@@ -86,6 +87,8 @@ def match_columns(table: str, looks: Sequence[ColumnTraits]) -> list[ColumnMatch
         _use_is_peak(chosen)
     if table == "jobs" and "job_id" not in chosen:
         _give_an_id(chosen, looks)
+    if table == "jobs":
+        _name_by_id(chosen)
     return [chosen[name] for name in _ALTERNATIVES[table] if name in chosen]
 
 
@@ -138,6 +141,23 @@ def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -
                 why = "a value of its own in every row"
                 chosen["job_id"] = ColumnMatch(column, look, None, "likely", why)
             return
+
+
+def _name_by_id(chosen: dict[str, ColumnMatch]) -> None:
+    """Take the id for the name as well if it is one with a running number or what pods end in."""
+    given, column = chosen.get("job_id"), SCHEMAS["jobs"].get("name")
+    if given is None or column is None or {"name", "task", "workload"} & chosen.keys():
+        return
+    cells = given.look.present
+    names = {folded(cell) for cell in cells}
+    worded = all(any(map(str.isalpha, name)) for name in names)
+    if worded and _OFTEN * len(names) <= len(cells) and given.look.unique:
+        why = "the id without its numbers comes back"
+        chosen["name"] = replace(given, target=column, certainty="likely", why=why)
+
+
+#: how often a name must come back on average to be one
+_OFTEN = 3
 
 
 def known_beforehand(look: ColumnTraits) -> bool | None:
