@@ -66,7 +66,13 @@ class ReaderSettings:
 
 
 def command(
-    source: Annotated[str, typer.Argument(help="Name of the source; `list` shows them all.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the source; `list` shows them all. A file or folder in its place is "
+            "recognised by its columns."
+        ),
+    ],
     reader: ReaderSettings,
     path: Annotated[Path | None, typer.Argument(help="File or folder of the dump.")] = None,
     workspace: WorkspaceOption = Path(),
@@ -90,6 +96,8 @@ def command(
 
     Examples:
 
+    `prophase import jobs.csv --workspace ws`
+
     `prophase import philly philly.csv.gz --workspace ws`
 
     `prophase import pai2020 dump/ --keep finished --keep known-workload`
@@ -111,22 +119,32 @@ def command(
     url = reader.url
     if url is not None and source != "prometheus":
         raise ParameterError(f"--url goes with the source prometheus, not with {source}.")
+    if path is None and url is None and (named := _dump_named(source)) is not None:
+        source, path = "", named
+        files_below(path)
     if path is None and url is None:
         ask = " Or name a server: --url http://HOST:9090" if source == "prometheus" else ""
         raise ParameterError(f"import needs a PATH: the file or folder of the dump.{ask}")
     if reader.guess and path is not None:
-        _print_guess(source, path)
+        _print_guess(source or "csv", path)
         return
     if replace and append:
         raise ParameterError("--replace and --append exclude each other.")
-    reader_named(source)
+    if source:
+        reader_named(source)
+    options = reader.options()
+    guessed = None
     if url is None:
         assert path is not None
         files_below(path)
+        source, guessed = _recognised(source, path, options)
     new = not Workspace.is_at(workspace)
-    options = reader.options()
     notes: list[str] = []
     with _said_when_interrupted(), ExitStack() as rooms, progress_bar() as progress:
+        if guessed is not None:
+            held = Path(rooms.enter_context(TemporaryDirectory(prefix="prophase-")))
+            (held / "mapping.toml").write_text(guessed, encoding="utf-8")
+            options["map"] = str(held / "mapping.toml")
         if url is not None:
             folder = path or Path(rooms.enter_context(TemporaryDirectory(prefix="prophase-")))
             notes += _gathered(url, folder, reader.last, reader.step, options, progress)
@@ -163,6 +181,35 @@ def command(
         ),
         format,
     )
+
+
+def _dump_named(source: str) -> Path | None:
+    """Return the file or folder that stands where the name of a source may."""
+    from prophase.trace.reader import all_readers
+
+    names_a_file = Path(source).exists() or Path(source).name != source or "." in source
+    return Path(source) if source not in all_readers() and names_a_file else None
+
+
+def _recognised(source: str, path: Path, options: Mapping[str, str]) -> tuple[str, str | None]:
+    """Return the source of files, and a mapping if it has to be guessed from their columns."""
+    from prophase.cli.provenance import tell_guess
+    from prophase.trace.schema import SCHEMAS
+    from prophase.trace.source_recognition import recognise_source
+
+    if "map" in options or source not in ("", "csv"):
+        return source or "csv", None
+    try:
+        found, guessed = recognise_source(path, [*SCHEMAS])
+    except ParameterError:
+        if not source:
+            raise
+        found, guessed = source, None
+    if source not in ("", found):
+        return source, None
+    if guessed is not None:
+        tell_guess(path, guessed)
+    return found, guessed
 
 
 def _grouped(report: ImportReport) -> list[str]:

@@ -65,11 +65,11 @@ def open_trace(
     )
     note_data(trace.data_hash)
     if trace.guessed is not None:
-        _tell_guess(path, trace.guessed)
+        tell_guess(path, trace.guessed)
     return trace
 
 
-def _tell_guess(path: Path, mapping: str) -> None:
+def tell_guess(path: Path, mapping: str) -> None:
     """Say on stderr that the meaning of columns was guessed, and how sure that is."""
     from prophase.trace.source_recognition import unsure_columns
 

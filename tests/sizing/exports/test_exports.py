@@ -70,8 +70,8 @@ def test_every_file_says_for_whom_it_is_why_and_what_it_lacks(engine: str) -> No
 @pytest.mark.parametrize(
     ("engine", "resource", "said"),
     [
-        ("ray", "time_limit_s", "Ray has no request for the time limit"),
-        ("slurm", "gpu_memory_gib", "Slurm has no request for GPU memory"),
+        ("ray", "time_limit_s", "the time limit: Ray has no request for it"),
+        ("slurm", "gpu_memory_gib", "GPU memory: Slurm has no request for it"),
     ],
 )
 def test_a_resource_that_an_engine_cannot_express_is_named(
@@ -99,7 +99,7 @@ def test_whatever_stops_an_export_is_named() -> None:
     with pytest.raises(ParameterError, match="names with numbers that differ"):
         write_for("kubernetes", asked)
     generated = [KindRequests("nightly-#", {"memory_gib": (2.0,)})]
-    assert "name: nightly," in write_for("kubernetes", generated).text
+    assert "name: nightly}" in write_for("kubernetes", generated).text
 
 
 def test_requests_that_are_none_are_refused() -> None:
