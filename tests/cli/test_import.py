@@ -213,4 +213,5 @@ def test_a_file_is_imported_without_the_name_of_its_source(prophase_here, tmp_pa
 
 def test_a_file_that_is_not_there_is_named(prophase_here):
     missing = prophase_here("import", "gone.csv", "--workspace", "ws")
-    assert missing.returncode != 0 and "gone.csv" in missing.stderr
+    assert missing.returncode != 0
+    assert "gone.csv" in missing.stderr

@@ -87,7 +87,7 @@ def test_a_resource_that_an_engine_cannot_express_is_named(
 def test_equal_names_of_two_tenants_never_meet_in_one_file() -> None:
     asked = [KindRequests("align", {"memory_gib": (size,)}, tenant) for tenant, size in
              (("a", 2.0), ("b", 16.0))]  # fmt: skip
-    with pytest.raises(ParameterError, match="'align' is a kind of a and of b.*--tenant 'a'"):
+    with pytest.raises(ParameterError, match=r"'align' is a kind of a and of b.*--tenant 'a'"):
         write_for("nextflow", asked)
     assert "[16384]" in write_for("nextflow", asked[1:]).text
     both = write_for("kubernetes", asked).text
