@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import prophase as ph
+
 ROWS = """timestamp,duration,num_gpus,gpu_time,cluster
 2017-10-09 07:01:55,66.0,1,66.0,a
 2017-10-09 06:13:03,2951.0,2,5902.0,b
@@ -191,3 +193,25 @@ def test_show_names_a_mistake_in_the_settings(prophase_here, tmp_path):
     assert done.returncode == 1
     assert "ws/prophase.toml: is not valid TOML" in done.stderr
     assert done.stdout == ""
+
+
+PODS = ("x2x9k", "tqrjd")
+
+
+@pytest.mark.parametrize("words", [("pods.csv",), ("csv", "pods.csv")])
+def test_a_file_is_imported_without_the_name_of_its_source(prophase_here, tmp_path, words):
+    rows = [f"fit-{end},nlp,{60 * i},{60 * i + 50},64Gi" for i, end in enumerate(PODS)]
+    rows += [f"fit-b{i}d4z,nlp,{60 * i},{60 * i + 50},64Gi" for i in range(4, 8)]
+    text = "pod,namespace,started,finished,memory_request"
+    (tmp_path / "pods.csv").write_text("\n".join([text, *rows]) + "\n")
+    made = prophase_here("import", *words, "--workspace", "ws")
+    assert made.returncode == 0, made.stderr
+    assert "guessed from their names" in made.stdout
+    assert "namespace + job name" in made.stdout
+    assert set(ph.read(tmp_path / "ws").jobs["kind"]) == {"fit"}
+
+
+def test_a_file_that_is_not_there_is_named(prophase_here):
+    missing = prophase_here("import", "gone.csv", "--workspace", "ws")
+    assert missing.returncode != 0
+    assert "gone.csv" in missing.stderr

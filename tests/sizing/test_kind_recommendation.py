@@ -76,6 +76,18 @@ def test_half_of_the_runs_killed_at_their_request_raise_it(runs: pd.DataFrame) -
     assert found.why.startswith("ask for more: 30 of 60 runs (50 %) were killed")
 
 
+def test_peaks_that_end_just_above_the_request_ask_for_a_little_more(runs: pd.DataFrame) -> None:
+    needs = 7.0 + 1.5 * np.random.default_rng(3).beta(3, 3, len(runs))
+    killed = needs > 8.0
+    runs["memory_peak_gib"] = np.minimum(needs, 8.0)
+    runs.loc[killed, "status"] = "oom"
+    assert 0.05 < killed.mean() < 0.3
+    (found,) = recommend(runs).tasks
+    assert found.asks_for_more
+    assert needs.max() < found.request < 1.3 * 8.0
+    assert -0.3 < found.saving < 0
+
+
 def test_a_few_killed_runs_keep_the_request_of_all(runs: pd.DataFrame) -> None:
     runs.loc[runs.index % 11 == 10, ["status", "memory_peak_gib"]] = ["oom", 8.0]
     (found,) = recommend(runs).tasks

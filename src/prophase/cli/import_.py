@@ -69,8 +69,8 @@ def command(
     source: Annotated[
         str,
         typer.Argument(
-            help="Name of the source; `list` shows them all. Left out, files are recognised by "
-            "their columns."
+            help="Name of the source; `list` shows them all. A file or folder in its place is "
+            "recognised by its columns."
         ),
     ],
     reader: ReaderSettings,
@@ -118,7 +118,8 @@ def command(
         return
     url = reader.url
     notes: list[str] = []
-    if path is None and url is None and (Path(source).exists() or Path(source).suffix):
+    named = Path(source).exists() or Path(source).name != source or "." in source
+    if path is None and url is None and named:
         path = Path(source)
         source, notes = _recognised(path, mapped=reader.mapping is not None)
     if url is not None and source != "prometheus":

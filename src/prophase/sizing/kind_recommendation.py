@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from prophase import units
-from prophase.errors import ParameterError
+from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
@@ -24,7 +24,13 @@ from prophase.short_form import ShortForm
 from prophase.sizing.backtest import RecommendationBacktest
 from prophase.sizing.gpu_grants import GpuGrant, smallest_part
 from prophase.sizing.kind_runs import KindRuns
-from prophase.sizing.ladder_from_peaks import ladder_of, outlook_of, rise_to_come
+from prophase.sizing.ladder_from_peaks import (
+    MARGIN,
+    ladder_of,
+    outlook_of,
+    rise_to_come,
+    what_holds_cut_off,
+)
 from prophase.sizing.least_waste.history import REMEMBERED
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
@@ -175,6 +181,14 @@ class ResourceRecommendations(ShortForm):
         ending = [one for one in self.tasks if one.task.endswith(task)]
         found = exact or ending
         return found[0] if len(found) == 1 else None
+
+    def of_tenant(self, tenant: str) -> ResourceRecommendations:
+        """Return the recommendations of one tenant alone."""
+        tasks = [one for one in self.tasks if one.tenant == tenant]
+        if not tasks:
+            said = f"no task is of the tenant {tenant!r}."
+            raise ParameterError(not_among(said, tenant, {one.tenant for one in self.tasks}))
+        return replace(self, tasks=tasks)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -343,6 +357,10 @@ def recommended(
         alike = levels.further(runs.tenant, len(runs))
     past = _Past(runs, peaks, now, what, earlier - len(runs), beside, alike)
     raises = past.raises(ladder, risk)
+    if raises and what.held and not past.pays(ladder):
+        ladder = _begun_lower(ladder, past, risk)
+        # killed runs need no more than that, but for the risk
+        peaks = np.where(runs.cut_off, np.minimum(peaks, ladder[0]), peaks)
     if raises and not what.held:
         # of runs that were ended nobody knows how long they would have taken: one step at a time
         ladder = _scaled(ladder, _LONGER * now)
@@ -383,6 +401,15 @@ def _scaled(ladder: Sequence[float], most: float) -> tuple[float, ...]:
     """Return a ladder whose first rung is not above an amount; the others keep their distance."""
     part = min(1.0, most / ladder[0])
     return tuple(part * rung for rung in ladder)
+
+
+def _begun_lower(ladder: tuple[float, ...], past: _Past, risk: float) -> tuple[float, ...]:
+    """Return a ladder that begins where peaks end that were cut off, if that is worth it."""
+    runs = past.runs
+    first = what_holds_cut_off(runs.peaks_or_limits, runs.cut_off, risk)
+    first = past.what.allocatable(max(first, MARGIN * past.now))
+    lower = (first, ladder[0], ladder[1])
+    return lower if first < ladder[0] and past.pays(lower) else ladder
 
 
 def _higher(own: Sequence[float], others: Sequence[float]) -> tuple[float, ...]:
@@ -440,6 +467,11 @@ class _Past:
     def unit(self) -> str:
         """Unit of the peaks."""
         return self.what.unit
+
+    def pays(self, ladder: Sequence[float]) -> bool:
+        """Say whether more for all costs less than the kills; a time limit holds nothing."""
+        more = ladder[0] / self.now - 1
+        return not self.what.held or COST_OF_A_KILL * self.killed >= more
 
     def raises(self, ladder: Sequence[float], risk: float) -> bool:
         """Say whether so many runs were killed that more may have to be asked for."""
@@ -499,8 +531,7 @@ def _after_kills(past: _Past, ladder: Sequence[float], rising: str) -> tuple[boo
             f"keep: {said}, and what runs until its limit may do so with any. A run with "
             f"{ladder[0]:.3g} {past.unit} would tell"
         )
-    # a longer time limit holds nothing
-    if not past.what.held or COST_OF_A_KILL * past.killed >= ladder[0] / past.now - 1:
+    if past.pays(ladder):
         return False, f"{ASK_FOR_MORE}: {said}{rising}"
     again = f"after a kill {ladder[0]:.3g} {past.unit} are likely to do"
     return True, f"keep: {said}, but more for all would cost more than that; {again}"
@@ -516,18 +547,22 @@ def _refused(
         return f"{above:,} of {counted(runs, 'run')} used more than they asked for"
     slope = power_of_request(past.runs)
     if slope == slope:
+        held = past.runs.requests[~past.runs.cut_off]
+        levels, counts = np.unique(held[held > 0], return_counts=True)
+        least, often = float(levels[0]), int(counts[0])
+        tried = f"; {counted(often, 'run')} at {least:.3g} {past.unit} ended well"
         return (
             f"{_FOLLOWS} (as its power {slope:.2g}), as those of a heap or cache "
-            f"do; whether less would do is not known. A run at {0.5 * now:.3g} {past.unit} would "
-            "tell"
+            f"do; whether less would do is not known. A run at {0.5 * least:.3g} {past.unit} would "
+            f"tell{tried if least < now else ''}"
         )
-    least, highest = _ends(trial)
+    lowest, highest = _ends(trial)
     if trial.kills == 1:
         # one kill is no day that repeats itself: of few runs it says enough, of many nothing
-        least = _alone(trial)[0]
+        lowest = _alone(trial)[0]
     most = max(CLOSE * trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
     surely = max(trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
-    if least > surely or (trial.kills > 1 and trial.oom.value > most):
+    if lowest > surely or (trial.kills > 1 and trial.oom.value > most):
         return f"{trial.oom.value:.1%} of the back-tested runs would have been killed"
     if math.isnan(saving):
         return f"too few runs to back-test it ({runs})"
@@ -599,7 +634,7 @@ COST_OF_A_KILL = 2.0
 #: peaks follow the request if they rise with it about as fast, and little else moves them
 _LEAST_SLOPE, _MOST_SLOPE, _LEAST_FIT = 0.7, 1.3, 0.8
 #: two requests must differ by this factor, and so many runs must have made each of them
-_APART, _EACH = 1.5, 4
+_APART, _EACH = 1.2, 4
 
 
 def power_of_request(runs: KindRuns) -> float:

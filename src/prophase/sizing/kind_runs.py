@@ -96,7 +96,12 @@ class KindRuns:
     def peaks(self) -> Floats:
         """What each run needed; of a killed one only that it was more than its limit is known."""
         more: Floats = np.where(self.cut_off, _MORE_THAN_THE_LIMIT, 1.0)
-        return self._row("measured") * more
+        return self.peaks_or_limits * more
+
+    @property
+    def peaks_or_limits(self) -> Floats:
+        """The highest use of each run; of a killed one, where it was killed."""
+        return self._row("measured")
 
     @property
     def requests(self) -> Floats:

@@ -12,6 +12,8 @@ import math
 import sys
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
 
 from prophase.sizing.least_waste.history import growth_to_come
 from prophase.sizing.least_waste.ladder import Floats, Outlook
@@ -29,7 +31,7 @@ RUNS = 2000
 #: as this power. Of 3 to 8 on chipseq, eager and mag, also without any one of them
 _DRAWN_ON = 5.0
 #: of fewer independent runs than one kill is to be expected of, the highest peak gets this room
-_EXPECTED_KILLS, _MARGIN = 1.0, 1.15
+_EXPECTED_KILLS, MARGIN = 1.0, 1.15
 #: up to this risk, runs of which nobody knows whether they are alike count as one in so many (the
 #: rule of three: 95 % sure that no more exceed the highest). So many samples or executions show it
 _SAFE_RISK, _ALIKE, _FEWEST_ORIGINS = 0.01, 3.0, 5
@@ -94,6 +96,44 @@ def beyond_seen(peaks: Floats, risk: float, days: int | None = None) -> float:
     spread = min(spreads) if days is None else max(spreads)
     reach = beyond_highest(runs, risk) * spread
     return float(peaks.max()) * math.exp(min(reach, math.log(_FURTHEST)))
+
+
+def what_holds_cut_off(seen: Floats, cut_off: NDArray[np.bool_], risk: float) -> float:
+    """Return what is exceeded with the risk by peaks of which some were cut off at a limit.
+
+    Logarithms are taken as normal; those that were cut off count with what is to be expected of
+    them beyond their limit (expectation and maximisation). Infinite where that does not explain
+    how many were cut off, as of runs that need little or very much.
+
+    Examples
+    --------
+    >>> needs = np.exp(np.random.default_rng(0).normal(2.45, 0.08, 400))
+    >>> limit = np.minimum(needs, 12.0)
+    >>> round(what_holds_cut_off(limit, needs > 12.0, 0.01)), round(np.quantile(needs, 0.99))
+    (14, 14)
+    >>> what_holds_cut_off(np.repeat([2.0, 8.0], [55, 5]), np.arange(60) >= 55, 0.01)
+    inf
+    """
+    logs = np.log(seen)
+    middle, spread = float(logs.mean()), max(float(logs.std()), _LEAST_SPREAD)
+    for _ in range(_STEPS):
+        beyond = (logs[cut_off] - middle) / spread
+        hazard = np.exp(norm.logpdf(beyond) - norm.logsf(beyond))
+        first, second = logs.copy(), logs**2
+        first[cut_off] = middle + spread * hazard
+        second[cut_off] = middle**2 + spread**2 + spread * hazard * (logs[cut_off] + middle)
+        middle = float(first.mean())
+        spread = max(math.sqrt(max(float(second.mean()) - middle**2, 0.0)), _LEAST_SPREAD)
+    expected = float(norm.sf((logs[cut_off] - middle) / spread).mean())
+    if not 1 / _EXPLAINED <= expected / float(cut_off.mean()) <= _EXPLAINED:
+        return math.inf
+    return math.exp(middle + float(norm.isf(risk)) * spread)
+
+
+#: how many times too many or too few a fit may expect to be cut off
+_EXPLAINED = 2.0
+#: steps of the fit, and the spread of logarithms below which peaks count as equal
+_STEPS, _LEAST_SPREAD = 60, 1e-3
 
 
 def independent_runs(peaks: Floats, origins: Floats | None = None) -> float:
@@ -177,7 +217,7 @@ def ladder_of(
         of = None if origins is None else origins[-RUNS:]
         count = independent_runs(recent, of) if risk <= _SAFE_RISK else len(peaks)
     if what.kills and count * risk < _EXPECTED_KILLS:
-        room = max(_MARGIN, beyond)
+        room = max(MARGIN, beyond)
         first = max(first, room * float(recent.max()), beyond_seen(recent, risk, days))
     first *= what.room
     if now > 0:

@@ -70,8 +70,8 @@ def test_every_file_says_for_whom_it_is_why_and_what_it_lacks(engine: str) -> No
 @pytest.mark.parametrize(
     ("engine", "resource", "said"),
     [
-        ("ray", "time_limit_s", "Ray has no request for the time limit"),
-        ("slurm", "gpu_memory_gib", "Slurm has no request for GPU memory"),
+        ("ray", "time_limit_s", "the time limit: Ray has no request for it"),
+        ("slurm", "gpu_memory_gib", "GPU memory: Slurm has no request for it"),
     ],
 )
 def test_a_resource_that_an_engine_cannot_express_is_named(
@@ -87,11 +87,19 @@ def test_a_resource_that_an_engine_cannot_express_is_named(
 def test_equal_names_of_two_tenants_never_meet_in_one_file() -> None:
     asked = [KindRequests("align", {"memory_gib": (size,)}, tenant) for tenant, size in
              (("a", 2.0), ("b", 16.0))]  # fmt: skip
-    with pytest.raises(ParameterError, match="'align' is a kind of a and of b"):
+    with pytest.raises(ParameterError, match=r"'align' is a kind of a and of b.*--tenant 'a'"):
         write_for("nextflow", asked)
-    assert "[16384]" in write_for("nextflow", asked, tenant="b").text
+    assert "[16384]" in write_for("nextflow", asked[1:]).text
     both = write_for("kubernetes", asked).text
     assert both.count("namespace: a") == both.count("namespace: b") > 0
+
+
+def test_whatever_stops_an_export_is_named() -> None:
+    asked = [KindRequests("train_#_lr#", {"memory_gib": (2.0,)})]
+    with pytest.raises(ParameterError, match="names with numbers that differ"):
+        write_for("kubernetes", asked)
+    generated = [KindRequests("nightly-#", {"memory_gib": (2.0,)})]
+    assert "name: nightly}" in write_for("kubernetes", generated).text
 
 
 def test_requests_that_are_none_are_refused() -> None:

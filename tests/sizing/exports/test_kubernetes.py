@@ -70,6 +70,13 @@ MANIFESTS: dict[str, tuple[str, dict[str, Any], list[Any]]] = {
 }
 
 
+SERVICES = ("Deployment", "StatefulSet")
+MANIFESTS |= {
+    kind: ("apps/v1", {"selector": {"matchLabels": {"app": "a"}}, "template": POD}, ["template"])
+    for kind in SERVICES
+}
+
+
 def built(folder: Path, asked: list[KindRequests], manifests: list[dict[str, Any]]) -> list[Any]:
     """Return the manifests as Kustomize makes them with the sizes."""
     kustomize = engine("kustomize")
@@ -107,7 +114,7 @@ def test_kustomize_sizes_the_first_container_and_nothing_else(kind: str, tmp_pat
         "requests": {"cpu": 1, "memory": "103Mi", "example.com/nic": 1},
         "limits": {"cpu": "1500m", "memory": "103Mi"},
     }
-    assert pod["spec"].pop("activeDeadlineSeconds") == 90
+    assert pod["spec"].pop("activeDeadlineSeconds", None) == (None if kind in SERVICES else 90)
     pod_of(before)["spec"]["containers"][0].pop("resources")
     assert after == before
 
@@ -123,7 +130,7 @@ def test_the_sized_manifest_is_valid_and_its_limits_are_not_below_its_requests(
     kubernetes_validate.validate(
         {"apiVersion": "v1", "kind": "Pod", **metadata, "spec": pod["spec"]}, version, strict=True
     )
-    if kind in ("Job", "CronJob"):
+    if kind in ("Job", "CronJob", *SERVICES):
         kubernetes_validate.validate(after, version, strict=True)
     held = pod["spec"]["containers"][0]["resources"]
     assert held["limits"]["nvidia.com/gpu"] == held["requests"]["nvidia.com/gpu"] == 1

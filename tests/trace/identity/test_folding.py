@@ -23,7 +23,6 @@ from prophase.trace.identity.folding import FOLDED, folded, script_of
         ("sweep_seed7", "sweep_seed11"),
         ("net_bs64_wd0.01", "net_bs128_wd0.1"),
         ("nightly-28391040", "nightly-28392480"),
-        ("web-7d9f8b6c5d-x2x9k", "web-6b5c9d8f7d-q7z4p"),
         ("reads_ERR275252", "reads_ERR275251"),
         ("input:1002_batch:5", "input:999_batch:75"),
     ],
@@ -85,3 +84,17 @@ def test_the_script_of_a_command_line() -> None:
     assert script_of("sbatch -A nlp --mem=4G jobs/train.sh --lr 3e-4") == "train.sh"
     assert script_of("sbatch --wrap 'python fit.py --seed 3'") == "fit.py"
     assert script_of("srun hostname") is None
+
+
+@pytest.mark.parametrize(
+    ("pod", "manifest"),
+    [
+        ("web-7d9f8b6c5d-x2x9k", "web"),
+        ("train-resnet-tqrjd", "train-resnet"),
+        ("nightly-28391040-s2ql4", "nightly"),
+        ("serve-https", "serve-https"),
+        ("train-model", "train-model"),
+    ],
+)
+def test_a_pod_has_the_name_of_its_manifest(pod: str, manifest: str) -> None:
+    assert folded(pod) == folded(manifest) == manifest

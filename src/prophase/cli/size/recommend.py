@@ -59,6 +59,7 @@ def command(
     figure: Annotated[
         Path | None, typer.Option(help="With --explain: draw them to this PNG or SVG file.")
     ] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only what this tenant's tasks need.")] = None,
     by: GroupOption = None,
     prices: PricesOption = None,
     source: SourceOption = None,
@@ -79,6 +80,8 @@ def command(
     `prophase size ws --resource all --export kubernetes > sizes/kustomization.yaml`
 
     `prophase size ws --explain align`
+
+    `prophase size ws --tenant nlp/ann --export snakemake`
 
     `prophase size slurm.log`: a log without measured use gets time limits
 
@@ -104,6 +107,8 @@ def command(
             )
             for one in several
         ]  # fmt: skip
+    if tenant is not None:
+        all_found = [one.of_tenant(tenant) for one in all_found]
     found = all_found[0]
     if explain is not None:
         result = explained_result(found, explain)

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 
 from prophase.errors import ParameterError, not_among
 from prophase.sizing.exports import argo, kubernetes, nextflow, python_modules, slurm, snakemake
-from prophase.sizing.exports.kind_requests import (
-    RESOURCE_NAMES,
-    KindRequests,
-    LeftOut,
-)
+from prophase.sizing.exports.kind_requests import KindRequests, LeftOut
 
 
 @dataclass(frozen=True)
@@ -52,9 +48,7 @@ def engine_of(source: str) -> str:
     return _ENGINE_OF.get(source, "kubernetes")
 
 
-def write_for(
-    engine: str, asked: Sequence[KindRequests], *, tenant: str | None = None
-) -> EngineFile:
+def write_for(engine: str, asked: Sequence[KindRequests]) -> EngineFile:
     """Return the file that makes an engine ask for what is recommended.
 
     Parameters
@@ -63,8 +57,6 @@ def write_for(
         One of :data:`ENGINES`.
     asked : sequence of KindRequests
         What each kind asks for; :func:`kind_requests` makes it of recommendations.
-    tenant : str, optional
-        Only what this tenant's kinds ask for.
 
     Examples
     --------
@@ -79,16 +71,14 @@ def write_for(
     if engine not in ENGINES:
         raise ParameterError(not_among(f"engine {engine!r} is unknown.", engine, ENGINES))
     name, write = ENGINES[engine]
-    asked = [one for one in asked if tenant is None or one.tenant == tenant]
     if engine not in _BY_TENANT:
         _reject_equal_names(asked, name)
     left_out = LeftOut(name)
     text = write(asked, left_out)
     if asked and not left_out.wrote:
-        named = {RESOURCE_NAMES[resource] for one in asked for resource in one.ladders}
         raise ParameterError(
-            f"{name} has no request for {' and '.join(sorted(named))}, so nothing can be exported. "
-            "Use --export csv or json, or another resource."
+            f"Nothing can be exported for {name}. {' '.join(left_out.sentences())} "
+            "Use --export csv or json, another resource, or --by with columns that name the work."
         )
     return EngineFile(text, tuple(left_out.sentences()))
 
@@ -105,5 +95,5 @@ def _reject_equal_names(asked: Sequence[KindRequests], engine: str) -> None:
         if len(several) > 1:
             raise ParameterError(
                 f"{kind!r} is a kind of {' and of '.join(sorted(several))}, but {engine} knows it "
-                "by its name alone. Export one tenant at a time."
+                f"by its name alone. Export one tenant at a time: --tenant {min(several)!r}."
             )

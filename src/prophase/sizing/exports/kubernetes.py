@@ -1,4 +1,4 @@
-"""Sizes as a Kustomize component, for Job, CronJob, JobSet, PyTorchJob and RayJob manifests.
+"""Sizes as a Kustomize component, for manifests of jobs (five kinds) and of services.
 
 Only requests and limits of the first container change: a strategic merge patch would replace the
 container lists of custom resources, and a JSON patch fails where a manifest has no limits yet.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from prophase.sizing.exports.kind_requests import (
@@ -55,7 +56,11 @@ _WORKLOADS = {
             "head": f"spec.rayClusterSpec.headGroupSpec.{_POD}",
         },
     ),
+    "Deployment": _PodSpecs("apps", {"": f"spec.{_POD}"}),
+    "StatefulSet": _PodSpecs("apps", {"": f"spec.{_POD}"}),
 }
+#: what pods of services may not have, since they never end
+_DEADLINE = "activeDeadlineSeconds"
 #: resource -> (key in a manifest, how it is written)
 _QUANTITIES = {
     "memory_gib": ("memory", mebibytes),
@@ -70,8 +75,11 @@ def write(asked: Sequence[KindRequests], left_out: LeftOut) -> str:
     replacements: list[dict[str, object]] = []
     names: dict[str, int] = {}
     lines = []
+    # a number at the end is what a CronJob gives its jobs, and whoever generates names: a manifest
+    # has none
+    named = [replace(one, kind=one.kind.removesuffix("-#")) for one in asked]
     for one in left_out.expressible(
-        asked, (*_QUANTITIES, "time_limit_s"), attempts=False, patterns=False
+        named, (*_QUANTITIES, "time_limit_s"), attempts=False, patterns=False
     ):
         lines.append(one.comment)
         key = dns_name(f"{one.tenant} {one.kind}")
@@ -118,7 +126,7 @@ def _values(one: KindRequests) -> dict[str, dict[str, list[str]]]:
         values.setdefault(write_one(most), []).append(limit)
         found[resource.split("_")[0]] = values
     if "time_limit_s" in one.ladders:
-        found["time"] = {whole(one.at("time_limit_s", 1)): ["activeDeadlineSeconds"]}
+        found["time"] = {whole(one.at("time_limit_s", 1)): [_DEADLINE]}
     return found
 
 
@@ -127,6 +135,8 @@ def _replacement(one: KindRequests, held: str, ends: list[str]) -> dict[str, obj
     targets = []
     for kind in kinds:
         group, paths = _WORKLOADS[kind]
+        if group == "apps" and _DEADLINE in ends:
+            continue
         role = next((role for role in paths if role and _role(one.kind) == role), "")
         select = {"group": group, "kind": kind, "name": dns_name(one.kind)}
         if one.tenant:

@@ -35,9 +35,12 @@ _SCIENTIFIC = re.compile(r"(?<![0-9.])[0-9]+(?:[.][0-9]+)?[eE][-+]?[0-9]+(?![0-9
 #: letters and digits, with the dots of a number
 _WORD = re.compile(r"[0-9A-Za-z]+(?:(?<=[0-9])[.][0-9]+(?![A-Za-z]))*")
 _HASH = re.compile(rf"(?:{_HEX})\Z")
-#: what Kubernetes hangs on the names of pods: characters that make no words
-_POD = re.compile(r"(?<=[0-9a-z#]-)(?=[a-z]*[0-9])[bcdfghjklmnpqrstvwxz2456789]{5}\Z")
-_REPLICA_SET = re.compile(r"(?<=[0-9a-z]-)[bcdf0-9]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\Z")
+#: what Kubernetes hangs on the names of Deployments, CronJobs and Jobs, in characters that make no
+#: words; without it a pod has the name of its manifest
+_RANDOM = "[bcdfghjklmnpqrstvwxz2456789]{5}"
+_POD = re.compile(
+    rf"(?<=[0-9a-z])(?:-[bcdf0-9]{{8,10}}|-[23][0-9]{{7}})?-(?!https|lstms|smtps|xhtml){_RANDOM}\Z"
+)
 _DIGITS = re.compile(r"([A-Za-z]*)([0-9]+(?:[.][0-9]+)*)")
 _REPEATED = re.compile(r"#(?:[-_.:, ]*#)+")
 
@@ -52,13 +55,11 @@ def folded(name: str, numbers: NumbersFolded = "words") -> str:
     ('train_#_lr#', 'train_#_lr#')
     >>> folded("etl-2024-05-01T12:30"), folded("map[17]"), folded("resnet50_seed7")
     ('etl-#', 'map[#]', 'resnet50_seed#')
-    >>> folded("resnet50", "all")
-    'resnet#'
+    >>> folded("resnet50", "all"), folded("train-tqrjd"), folded("web-7d9f8b6c5d-x2x4z")
+    ('resnet#', 'train', 'web')
     """
-    text = _REPLICA_SET.sub(FOLDED, name)
-    text = _STAMP.sub(FOLDED, text)
+    text = _STAMP.sub(FOLDED, _POD.sub("", name))
     text = _SCIENTIFIC.sub(FOLDED, text)
-    text = _POD.sub(FOLDED, text)
     text = _WORD.sub(lambda found: _word(found[0], numbers), text)
     return _REPEATED.sub(FOLDED, text)
 
@@ -95,9 +96,8 @@ def folded_numbers(name: str) -> dict[str, float]:
     >>> folded_numbers("resnet50_seed7_2024-05-01"), folded_numbers("fit-bs=64_part_3")
     ({'seed': 7.0}, {'bs': 64.0, 'part': 3.0})
     """
-    text = _STAMP.sub(" ", _REPLICA_SET.sub(" ", name))
     found: dict[str, float] = {}
-    for word, gap, digits in _NUMBERED.findall(_POD.sub(" ", text)):
+    for word, gap, digits in _NUMBERED.findall(_STAMP.sub(" ", _POD.sub("", name))):
         counted = word.lower() in COUNTED
         alone = not word or (gap and not counted and gap != "=")
         if not alone and not gap and not counted and _number(word, digits, "words") != FOLDED:

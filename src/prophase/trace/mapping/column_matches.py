@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from prophase.trace.identity.folding import folded
 from prophase.trace.mapping.column_mapping import TEXT_UNITS
 from prophase.trace.mapping.column_traits import ColumnTraits, words_of
 from prophase.trace.mapping.column_vocabulary import (
@@ -90,6 +91,7 @@ def match_columns(table: str, looks: Sequence[ColumnTraits]) -> list[ColumnMatch
     if table == "jobs":
         _use_is_peak(chosen)
         _give_an_id(chosen, looks)
+        _name_by_id(chosen)
         _give_a_status(chosen, looks)
         _against_run_times(chosen)
     return [chosen[name] for name in _ALTERNATIVES[table] if name in chosen]
@@ -133,11 +135,7 @@ def _use_is_peak(chosen: dict[str, ColumnMatch]) -> None:
 
 
 def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -> None:
-    """Name jobs by a column that has another value in every row, if there is one.
-
-    Where that is a name in words, such as a pod's, it is the name as well: folded, it says which
-    jobs are alike.
-    """
+    """Name jobs by a column that has another value in every row, if there is one."""
     taken = {match.look.name: name for name, match in chosen.items()}
     for look in looks if "job_id" not in chosen else ():
         namelike = look.known_ideas & {"id", "name"} and not look.form
@@ -149,11 +147,6 @@ def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -
                 why = "a value of its own in every row"
                 chosen["job_id"] = ColumnMatch(column, look, None, "likely", why)
             break
-    held, column = chosen.get("job_id"), SCHEMAS["jobs"].get("name")
-    if held is None or column is None or {"name", "task"} & set(chosen):
-        return
-    if "id" not in held.look.ideas and not held.look.numeric:
-        chosen["name"] = replace(held, target=column, why="its words say which jobs are alike")
 
 
 def _give_a_status(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -> None:
@@ -204,6 +197,23 @@ def _against_run_times(chosen: dict[str, ColumnMatch]) -> None:
             why = f"no unit in the name; no job runs longer than these {words}"
             chosen["time_limit_s"] = replace(limit, unit=unit, why=why)
             return
+
+
+def _name_by_id(chosen: dict[str, ColumnMatch]) -> None:
+    """Take the id for the name as well if it is one with a running number or what pods end in."""
+    given, column = chosen.get("job_id"), SCHEMAS["jobs"].get("name")
+    if given is None or column is None or {"name", "task", "workload"} & chosen.keys():
+        return
+    cells = given.look.present
+    names = {folded(cell) for cell in cells}
+    worded = all(any(map(str.isalpha, name)) for name in names)
+    if worded and _OFTEN * len(names) <= len(cells) and given.look.unique:
+        why = "the id without its numbers comes back"
+        chosen["name"] = replace(given, target=column, certainty="likely", why=why)
+
+
+#: how often a name must come back on average to be one
+_OFTEN = 3
 
 
 def known_beforehand(look: ColumnTraits) -> bool | None:
