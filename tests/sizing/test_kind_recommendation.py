@@ -132,6 +132,38 @@ def test_a_limit_of_a_year_is_none_and_nothing_is_saved_by_a_shorter_one(
     assert not recommend(runs.assign(time_limit_s=86_400.0), resource="time").remark
 
 
+def test_peaks_that_go_far_beyond_others_get_room_while_the_request_is_far_above(
+    runs: pd.DataFrame,
+) -> None:
+    few = runs.iloc[:18].assign(request_memory_gib=64.0)
+    few["memory_peak_gib"] = [
+        11,
+        12,
+        13,
+        12,
+        12,
+        13,
+        10,
+        11,
+        13,
+        12,
+        18.5,
+        12,
+        9,
+        14,
+        12,
+        11,
+        12,
+        15,
+    ]
+    found = recommend(few, risk=0.01).tasks[0]
+    assert not found.keep
+    assert 22.0 < found.request < 40.0
+    assert "some went far beyond" in found.why
+    # so little below the peaks no room is worth it
+    assert recommend(few.assign(request_memory_gib=24.0), risk=0.01).tasks[0].keep
+
+
 def test_one_kill_of_few_back_tested_runs_keeps_the_request(runs: pd.DataFrame) -> None:
     few = runs.head(11).assign(gpu_util_mean_pct=10.0, request_gpus=1.0)
     few.loc[9, "gpu_util_mean_pct"] = 60.0
@@ -240,7 +272,7 @@ def test_a_task_whose_trial_was_killed_too_often_keeps_its_request() -> None:
             "job_id": [f"j{row}" for row in range(count)],
             "task": "bursts",
             "memory_peak_gib": peaks,
-            "request_memory_gib": 20.0,
+            "request_memory_gib": 7.0,
             "duration_s": 60.0,
             "submit_s": 60.0 * np.arange(count),
         }

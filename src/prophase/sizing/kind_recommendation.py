@@ -386,6 +386,8 @@ def recommended(
         if raises and not what.held:
             # a longer limit reserves nothing
             trial.saving = math.nan
+        if what.held and what.kills and now > 0 and not raises and _kills(trial, past, gate):
+            ladder, trial = _with_room(ladder, trial, past, gate)
     reserved = float(np.nansum(requests * hours))
     keep, why = _gated(trial, past, ladder, gate)
     found = Recommendation(
@@ -508,6 +510,8 @@ def _gated(
             f"; {counted(len(past.wider), 'run')} of {spoken(gate.prior)}, up to "
             f"{past.wider.peaks.max():.3g} {past.unit}, stand beside them"
         )
+    if trial.what.room > past.what.room:
+        used += f"; {trial.what.room:.3g} times what would do at the risk: some went far beyond"
     if past.shown_by_others:
         used += (
             f"; {counted(len(past.alike), 'other kind')} went up to {past.alike.max():.3g} times "
@@ -556,14 +560,9 @@ def _refused(
             f"do; whether less would do is not known. A run at {0.5 * least:.3g} {past.unit} would "
             f"tell{tried if least < now else ''}"
         )
-    lowest, highest = _ends(trial)
-    if trial.kills == 1:
-        # one kill is no day that repeats itself: of few runs it says enough, of many nothing
-        lowest = _alone(trial)[0]
-    most = max(CLOSE * trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
-    surely = max(trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
-    if lowest > surely or (trial.kills > 1 and trial.oom.value > most):
+    if _kills(trial, past, gate):
         return f"{trial.oom.value:.1%} of the back-tested runs would have been killed"
+    highest = _ends(trial)[1]
     if math.isnan(saving):
         return f"too few runs to back-test it ({runs})"
     if saving < 0:
@@ -581,6 +580,41 @@ def _refused(
             f"{counted(trial.count, 'back-tested run')} killed may mean {highest:.1%}"
         )
     return ""
+
+
+def _kills(trial: RecommendationBacktest, past: _Past, gate: Gate) -> bool:
+    """Say whether too many of the back-tested runs would have been killed."""
+    lowest = _ends(trial)[0]
+    if trial.kills == 1:
+        # one kill is no day that repeats itself: of few runs it says enough, of many nothing
+        lowest = _alone(trial)[0]
+    most = max(CLOSE * trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
+    surely = max(trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
+    return lowest > surely or (trial.kills > 1 and trial.oom.value > most)
+
+
+def _with_room(
+    ladder: tuple[float, ...], trial: RecommendationBacktest, past: _Past, gate: Gate
+) -> tuple[tuple[float, ...], RecommendationBacktest]:
+    """Return the ladder with the least room that the back-test asks for, and its trial.
+
+    A request many times what runs need is worth lowering even if they need far more than before
+    now and then. Without such a room, what was tried is returned.
+    """
+    runs = past.runs
+    for room in _ROOMS:
+        what = replace(past.what, room=room * past.what.room)
+        higher = ladder_of(past.peaks, trial.risk, past.now, what, runs.when_s, runs.origins)
+        tried = RecommendationBacktest(gate.fewest_runs, trial.risk, what)
+        tried.run(
+            past.peaks, runs.hours(what), runs.requests, runs.when_s, past.now, higher,
+            origins=runs.origins,
+        )  # fmt: skip
+        if higher[0] >= past.now:
+            break
+        if not _kills(tried, past, gate):
+            return higher, tried
+    return ladder, trial
 
 
 def _unsure_limit(trial: RecommendationBacktest, highest: float) -> str:
@@ -620,6 +654,8 @@ def _alone(trial: RecommendationBacktest) -> tuple[float, float]:
 
 #: room above how far further runs of other kinds went beyond the highest of as many
 _ROOM_OF_FEW = 1.15
+#: rooms that are tried, the smallest first, where a back-test kills too many
+_ROOMS = (1.25, 1.5, 2.0, 3.0)
 #: the share of kills in a back-test is close to the risk up to this many times of it
 CLOSE = 3.0
 #: kills at shorter time limits are shown to be rare up to this many times the risk
