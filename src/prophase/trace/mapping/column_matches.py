@@ -18,7 +18,13 @@ from prophase.trace.mapping.column_vocabulary import (
     NAMED_BY_IDEAS,
     QUEUE_WORDS,
 )
-from prophase.trace.mapping.unit_guesses import CLOCK_COLUMNS, UnitGuess, as_slurm_means, unit_for
+from prophase.trace.mapping.unit_guesses import (
+    CLOCK_COLUMNS,
+    UnitGuess,
+    as_requests_mean,
+    as_slurm_means,
+    unit_for,
+)
 from prophase.trace.schema import SCHEMAS, Column
 from prophase.units.parsers import CONVERTIBLE, SECONDS, factor_to
 
@@ -200,6 +206,9 @@ def _fit(column: Column, look: ColumnTraits, looks: Sequence[ColumnTraits]) -> C
             return None
         if column.name in ("job_id", "node_id"):
             return _id_match(column, look)
+        if column.name == "parent_id" and look.unique:
+            # what every job has for itself is its own id
+            return None
         worded = column.name in ("status", "gpu_type", "features", "workload", "task", "name")
         if worded and look.numeric:
             return None
@@ -237,7 +246,7 @@ def _fit(column: Column, look: ColumnTraits, looks: Sequence[ColumnTraits]) -> C
         return None
     if "epoch" in look.words and look.numeric and np.max(look.numbers) < 1e8:
         return None
-    guess = as_slurm_means(unit_for(column, look), looks)
+    guess = as_requests_mean(as_slurm_means(unit_for(column, look), looks), look, looks)
     if column.name == "cpu_cores" and (shares or guess.unit == "percent"):
         return None
     return _number_match(column, look, guess)

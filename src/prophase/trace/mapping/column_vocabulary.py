@@ -88,7 +88,8 @@ IDEAS = {
     **dict.fromkeys("task role process stage".split(), "task"),
     **dict.fromkeys("script program executable command cmd cmdline programm skript "
                     "programme".split(), "script"),
-    **dict.fromkeys("workload app application workflow framework".split(), "workload"),
+    **dict.fromkeys("workload app application workflow framework dag pipeline flow".split(),
+                    "workload"),
     **dict.fromkeys("read reads".split(), "read"),
     **dict.fromkeys("write writes written".split(), "write"),
     **dict.fromkeys("node host hostname machine server nodename".split(), "node"),
@@ -123,12 +124,12 @@ JOINED = {
 NAMED_BY_IDEAS = {
     "jobs": {
         "job_id": "job+id id job job+name name",
-        "parent_id": "parent parent+id",
+        "parent_id": "parent parent+id duration+id workload+duration+id",
         "name": "name job+name",
         "user": "user user+id user+name",
         "group": "group group+id group+name",
         "queue": "queue queue+id queue+name",
-        "workload": "workload workload+name job+type type",
+        "workload": "workload workload+name workload+id job+type type",
         "task": "task task+name task+id script script+name job+script",
         "submit_s": "submit submit+job timestamp",
         "start_s": "start start+job",
@@ -194,5 +195,5 @@ BEFOREHAND = frozenset(
     "batch lr learning rate request script image container dataset data optimizer tag tags qos "
     "constraint constraints args arguments command cmd param params config seed layers hidden "
     "epochs input inputs size class tier spot deadline disk rdma network type user group queue "
-    "limit submit version branch region zone hyper depth width".split()
+    "limit submit version branch commit sha revision region zone hyper depth width".split()
 )
