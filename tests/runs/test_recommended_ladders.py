@@ -130,3 +130,20 @@ def test_registering_again_rereads_the_pipelines_recommendations_unless_another_
     made.register(tmp_path / "s.yaml")
     assert made.settings.recommended()[1] == {"need": [0.125, 0.3]}
     made.close()
+
+
+def test_recommendations_of_another_version_of_the_code_wait_for_it(tmp_path):
+    made = campaign(tmp_path)
+    (run,) = made.store.runs()
+    own = {**ROW, "code": f"version={run.version[:8]}"}
+    assert made.set(f"advice={written(tmp_path, own)}")[1].endswith("1 of 1 tasks")
+    other = {**ROW, "code": "version=00000000"}
+    said = made.set(f"advice={written(tmp_path, other)}")[1]
+    assert said.endswith("0 of 1 tasks; 1 of another version of the code wait for it")
+    assert made.settings.allocations() == {}
+    # the code changes: what was learnt from the version before is stale
+    made.set(f"advice={written(tmp_path, own)}")
+    (tmp_path / "p.yaml").write_text(PIPELINE.format(advice="") + "\n# another version\n")
+    made.register(tmp_path / "s.yaml", ["2024-01-02"])
+    assert made.settings.recommended()[1] == {}
+    made.close()

@@ -339,3 +339,10 @@ def test_runs_of_an_earlier_version_of_the_code_do_not_count(runs: pd.DataFrame)
     few = runs.assign(attr_container=np.where(runs.index >= len(runs) - 3, "fit:2", "fit:1"))
     (kept,) = recommend(few).tasks
     assert kept.why == "keep: too few runs of this version of its code (3, 10 are needed)"
+
+
+def test_the_version_of_the_code_is_written_as_jobs_name_it(runs: pd.DataFrame) -> None:
+    runs["attr_version"] = np.where(runs.index < 20, "v1.4.2", "v2.0.0")
+    (row,) = recommend(runs).to_dict()["tasks"]
+    assert row["code"] == "version=v2.0.0"
+    assert "version=v2.0.0" in export(recommend(runs), "csv")

@@ -14,10 +14,14 @@ from typing import Self
 
 from prophase.errors import ParameterError, WorkspaceError, storage_errors
 from prophase.runs._yaml_file import YamlFile
-from prophase.runs.code_versions import keep_version
+from prophase.runs.code_versions import keep_version, named_version
 from prophase.runs.executor import Assignment, Executor, make_executor
 from prophase.runs.pipeline import Pipeline, pipeline_of, read_pipeline
-from prophase.runs.recommended_ladders import of_pipeline, read_recommended_ladders
+from prophase.runs.recommended_ladders import (
+    of_pipeline,
+    read_recommended_codes,
+    read_recommended_ladders,
+)
 from prophase.runs.scenarios import read_scenarios
 from prophase.runs.store.database import Database
 from prophase.runs.store.leases import WorkerList
@@ -121,6 +125,7 @@ class Campaign:
             pipeline.code, pipeline.text, self.pipeline_file.parent, self.folder / "versions"
         )
         self.store.save_version(version, pipeline=pipeline.text, code=code)
+        self.settings.set_version(named_version(version), actor=actor)
         wanted = [
             NewRun(scenario.name, scenario.attributes, version, day)
             for scenario in scenarios
@@ -190,8 +195,11 @@ class Campaign:
             return "none"
         tasks = list(read_pipeline(self.pipeline_file).tasks)
         ladders = of_pipeline(read_recommended_ladders(path), tasks, str(path))
-        self.settings.set_recommended(str(Path(path).resolve()), ladders, actor=actor)
-        return f"{path}: {len(ladders)} of {len(tasks)} tasks"
+        codes = read_recommended_codes(path)
+        self.settings.set_recommended(str(Path(path).resolve()), ladders, codes, actor=actor)
+        stale = len(ladders) - len(self.settings.recommended()[1])
+        told = f"; {stale} of another version of the code wait for it" if stale else ""
+        return f"{path}: {len(ladders) - stale} of {len(tasks)} tasks{told}"
 
     def _take_advice_of(self, pipeline: Pipeline, actor: str) -> None:
         """Reread the recommendations that the pipeline names, unless others have been set."""

@@ -95,3 +95,14 @@ def _git(repository: Path, *arguments: str) -> bytes:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def named_version(version: str) -> str:
+    """Return a version as the rows of its jobs name it.
+
+    Examples
+    --------
+    >>> named_version("0f3a9c1b77d2")
+    '0f3a9c1b'
+    """
+    return version[:8]

@@ -12,6 +12,7 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError, RefusedError
 from prophase.json_types import JsonObject
 from prophase.runs.campaign import Campaign
+from prophase.runs.code_versions import named_version
 from prophase.runs.collected_rows import collected_rows
 from prophase.runs.executor import Assignment
 from prophase.runs.run_filter import EVERY_RUN, RunFilter
@@ -165,7 +166,7 @@ def _job(job_id: str, run: Run, job: Assignment, row: JsonObject) -> JsonObject:
         **{name: row.get(name) for name in _AS_THEY_ARE},
         "attr_scenario": run.scenario,
         "attr_execution_date": str(run.execution_date),
-        "attr_version": run.version[:8],
+        "attr_version": named_version(run.version),
         "attr_attempt": row["attempt"],
         "after_run_state": run.state.label,
         "after_at_least_gib": row.get("at_least_gib"),

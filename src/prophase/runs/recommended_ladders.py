@@ -6,9 +6,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prophase.errors import FormatError, MissingFileError, ParameterError, storage_error
 from prophase.plural import as_typed
+
+if TYPE_CHECKING:
+    from prophase.sizing.kind_recommendation import Recommendation
 
 #: columns of a recommendation, first to last attempt
 _TRIES = ("advice", "2nd", "3rd")
@@ -35,8 +39,32 @@ def read_recommended_ladders(path: Path | str) -> Ladders:
     {'train': (3.0, 4.5)}
     """
     path = Path(path)
-    if path.is_dir() or path.suffix == ".model":
-        return _from_model(path)
+    if _is_model(path):
+        return {one.task: tuple(sorted(set(one.ladder))) for one in _of_model(path)}
+    rows = _rows(path)
+    return dict(filter(None, (_ladder(path, number, row) for number, row in enumerate(rows, 1))))
+
+
+def read_recommended_codes(path: Path | str) -> dict[str, float]:
+    """Return of which version of its code each task's runs were, as ``code_number`` writes it.
+
+    Tasks whose runs name no version are not in it.
+    """
+    from prophase.sizing.sizer import number_of_code
+
+    path = Path(path)
+    if _is_model(path):
+        return {one.task: one.code for one in _of_model(path) if one.code == one.code}
+    rows = [row for row in _rows(path) if isinstance(row, dict) and row.get("code")]
+    return {str(row.get("task")): number_of_code(str(row["code"])) for row in rows}
+
+
+def _is_model(path: Path) -> bool:
+    return path.is_dir() or path.suffix == ".model"
+
+
+def _rows(path: Path) -> list[object]:
+    """Return the entries of a file of recommendations."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as cause:
@@ -59,7 +87,7 @@ def read_recommended_ladders(path: Path | str) -> Ladders:
             f"{path}: recommends {resource}, but after an OOM kill memory is what is raised. "
             f"{_HOW.format(path)}"
         )
-    return dict(filter(None, (_ladder(path, number, row) for number, row in enumerate(rows, 1))))
+    return rows
 
 
 def of_pipeline(ladders: Mapping[str, Sequence[float]], tasks: Sequence[str], name: str) -> Ladders:
@@ -111,7 +139,7 @@ def _ladder(path: Path, number: int, row: object) -> tuple[str, tuple[float, ...
     return (str(row["task"]), tuple(rungs)) if rungs else None
 
 
-def _from_model(path: Path) -> Ladders:
+def _of_model(path: Path) -> list[Recommendation]:
     from prophase.sizing.recommender import Recommender
     from prophase.trace.workspace_paths import REQUESTS
 
@@ -122,5 +150,4 @@ def _from_model(path: Path) -> Ladders:
             f"{as_typed(path)}; or " + _HOW.format("requests.json")
         )
     memory = Recommender.load(file).recommendations("memory")
-    changed = [one for one in memory.tasks if not one.keep] if memory is not None else []
-    return {one.task: tuple(sorted(set(one.ladder))) for one in changed}
+    return [one for one in memory.tasks if not one.keep] if memory is not None else []

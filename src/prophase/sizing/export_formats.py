@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from prophase.errors import ParameterError, not_among
 from prophase.sizing.exports import ENGINES, EngineFile, write_for
 from prophase.sizing.exports.kind_requests import kind_requests
-from prophase.sizing.kind_recommendation import ResourceRecommendations, as_rows
+from prophase.sizing.kind_recommendation import ResourceRecommendations, rows_with_code
 
 
 def export(found: ResourceRecommendations | Sequence[ResourceRecommendations], form: str) -> str:
@@ -44,9 +44,10 @@ def exported(
 
 
 def _csv(found: ResourceRecommendations) -> str:
-    rows = as_rows(found)
+    rows = rows_with_code(found)
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    named = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(out, named, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()

@@ -35,6 +35,7 @@ from prophase.sizing.least_waste.history import REMEMBERED
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
 from prophase.sizing.resources import SMALLEST_GIB, Resource, sized_resource
+from prophase.sizing.sizer import code_of, number_of_code
 from prophase.sizing.wider_level import (
     FEWEST_KINDS,
     OWN_RUNS,
@@ -134,6 +135,9 @@ class Recommendation:
     kind: str = ""
     #: version of the code that its runs had, as ``code_number`` writes it; NaN if none is named
     code: float = math.nan
+    #: that version as jobs name it, such as ``version=v2.0.0``; empty if none is named or a model
+    #: file holds the number alone
+    version: str = ""
 
     @property
     def key(self) -> Key:
@@ -220,11 +224,7 @@ class ResourceRecommendations(ShortForm):
             "data_hash": self.data_hash,
             "left_out": self.left_out,
             "identity": self.rule.to_dict(),
-            "tasks": [
-                # of which version of its code a task's runs were, where they name one
-                {**row, **({"code": one.code} if one.code == one.code else {})}
-                for row, one in zip(finite(as_rows(self)), self.tasks, strict=True)
-            ],
+            "tasks": finite(rows_with_code(self)),
         }
 
 
@@ -308,7 +308,10 @@ def recommend_runs(
     by_key = {(held[0].tenant, held[0].kind): KindRuns.of(held) for held in by_task.values()}
     levels = WiderLevels(known_prior(gate.prior), by_key)
     for place, (task, held) in enumerate(zip(by_task, by_key.values(), strict=True)):
-        tasks.append(recommended(task, held, risk, gate, runs.resource, levels))
+        one = recommended(task, held, risk, gate, runs.resource, levels)
+        named = one.code == one.code
+        version = _version(by_task[task], one.code) if named else ""
+        tasks.append(replace(one, version=version))
         show(100 * (place + 1) / len(by_task))
     tasks.sort(key=lambda one: (one.keep, -_order(one)))
     months = months_in(3600 * span_h)
@@ -320,6 +323,12 @@ def recommend_runs(
         tasks, risk, runs.resource.unit, resource, runs.left_out, span_h, data_hash, runs.rule,
         runs.remark,
     )  # fmt: skip
+
+
+def _version(runs: Sequence[TaskRun], number: float) -> str:
+    """Return a version of the code as the runs that had it name it."""
+    named = (code_of(run.features) for run in runs)
+    return next((code for code in named if code and number_of_code(code) == number), "")
 
 
 def _order(one: Recommendation) -> float:
@@ -731,6 +740,14 @@ def as_rows(found: ResourceRecommendations) -> list[dict[str, object]]:
             "why": one.why,
         }
         for one, name in zip(found.tasks, shown_names(found), strict=True)
+    ]
+
+
+def rows_with_code(found: ResourceRecommendations) -> list[dict[str, object]]:
+    """Return a row per task, with the version of the code that its runs name, if they name one."""
+    return [
+        {**row, **({"code": one.version} if one.version else {})}
+        for row, one in zip(as_rows(found), found.tasks, strict=True)
     ]
 
 

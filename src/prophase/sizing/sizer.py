@@ -120,7 +120,12 @@ def code_number(features: Features) -> float:
     False
     """
     code = code_of(features)
-    return math.nan if code is None else float(crc32(code.encode()))
+    return math.nan if code is None else number_of_code(code)
+
+
+def number_of_code(code: str) -> float:
+    """Return the number of a version, written as :func:`code_of` does."""
+    return float(crc32(code.encode()))
 
 
 def request_or_plenty(features: Features) -> float:

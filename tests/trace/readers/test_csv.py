@@ -674,3 +674,27 @@ def test_the_guess_for_a_real_trace_gives_the_same_numbers_as_its_own_reader(
     own = open_trace(data, source="crux").jobs
     for column in ("job_id", "submit_s", "duration_s", "request_gpus"):
         pd.testing.assert_series_equal(guessed_jobs[column], own[column])
+
+
+AIRFLOW = """dag_id,task_id,run_id,start_date,end_date,state,memory_request_mb,max_memory_mb
+sales,extract,scheduled__2026-04-01,2026-04-01 02:00:00,2026-04-01 02:05:00,success,4096,512.7
+sales,train,scheduled__2026-04-01,2026-04-01 02:10:00,2026-04-01 03:05:00,success,16384,9001.2
+sales,extract,scheduled__2026-04-02,2026-04-02 02:00:00,2026-04-02 02:05:00,success,4096,520.1
+"""
+
+
+def test_a_table_of_task_instances_is_understood(tmp_path):
+    (tmp_path / "tasks.csv").write_text(AIRFLOW)
+    said = guess_mapping(tmp_path / "tasks.csv")
+    for line in (
+        'workload = "dag_id"', 'task = "task_id"', 'parent_id = "run_id"',
+        'request_memory_gib = { column = "memory_request_mb", unit = "MiB" }',
+        'memory_peak_gib = { column = "max_memory_mb", unit = "MiB" }',
+    ):  # fmt: skip
+        assert line in said
+    assert 'unit = "MB"' in guess_mapping(_written(tmp_path, AIRFLOW.replace("4096", "4000")))
+
+
+def _written(folder, text):
+    (folder / "decimal.csv").write_text(text.replace("16384", "16000"))
+    return folder / "decimal.csv"

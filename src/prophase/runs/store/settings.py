@@ -18,6 +18,7 @@ from prophase.json_types import JsonObject
 from prophase.runs.states import BRANCHES, STEPS
 from prophase.runs.store.database import Database
 from prophase.runs.store.tables import SETTINGS
+from prophase.sizing.sizer import code_number
 
 #: what holds unless somebody sets it: number, least value, what it means
 _BRANCH_PARALLEL = {"deploy": 10, "execute": 2, "profile": 5}
@@ -70,6 +71,8 @@ TASK_SETTINGS: dict[str, Setting] = {
 }
 #: keys under which the name of the campaign and the recommended requests are kept
 _CAMPAIGN, _ADVICE = "_campaign", "_advice"
+#: key of the version of the code that was registered last
+_VERSION = "_version"
 _TASK_KEY = re.compile(r"task\.(?P<task>.+)\.(?P<what>[a-z_]+)")
 
 
@@ -108,24 +111,55 @@ class LiveSettings:
         return found
 
     def recommended(self) -> tuple[str, dict[str, list[float]]]:
-        """Return where the recommended requests came from, and those of each task."""
-        asked = select(SETTINGS.c.value).where(SETTINGS.c.key == _ADVICE)
-        text = self.database.read(lambda connection: connection.execute(asked).scalar())
+        """Return where the recommended requests came from, and those of each task.
+
+        Those of another version of the code than was registered last are stale and left out.
+        """
+        text, version = self._held(_ADVICE), self._held(_VERSION)
         if text is None:
             return "", {}
         kept = json.loads(text)
-        return kept["from"], kept["tasks"]
+        codes = kept.get("codes", {}) if version else {}
+        own = code_number({"version": version}) if version else None
+        fresh = {
+            task: rungs for task, rungs in kept["tasks"].items() if codes.get(task, own) == own
+        }
+        return kept["from"], fresh
 
     def set_recommended(
-        self, source: str, ladders: Mapping[str, Sequence[float]], *, actor: str
+        self,
+        source: str,
+        ladders: Mapping[str, Sequence[float]],
+        codes: Mapping[str, float] | None = None,
+        *,
+        actor: str,
     ) -> None:
-        """Keep recommended requests for all workers; none forgets those before."""
-        kept = {"from": source, "tasks": {task: list(rungs) for task, rungs in ladders.items()}}
-        row = {"key": _ADVICE, "value": json.dumps(kept), "changed_by": actor}
+        """Keep recommended requests for all workers; none forgets those before.
+
+        ``codes`` has the version of the code of each task that names one, as a number.
+        """
+        kept = {
+            "from": source,
+            "tasks": {task: list(rungs) for task, rungs in ladders.items()},
+            "codes": {task: code for task, code in (codes or {}).items() if task in ladders},
+        }
+        self._hold(_ADVICE, json.dumps(kept) if ladders else None, actor)
+
+    def set_version(self, version: str, *, actor: str) -> None:
+        """Keep which version of the code was registered last, as jobs name it."""
+        self._hold(_VERSION, version, actor)
+
+    def _held(self, key: str) -> str | None:
+        asked = select(SETTINGS.c.value).where(SETTINGS.c.key == key)
+        found = self.database.read(lambda connection: connection.execute(asked).scalar())
+        return None if found is None else str(found)
+
+    def _hold(self, key: str, text: str | None, actor: str) -> None:
+        row = {"key": key, "value": text, "changed_by": actor}
 
         def save(connection: Connection) -> None:
-            connection.execute(delete(SETTINGS).where(SETTINGS.c.key == _ADVICE))
-            if ladders:
+            connection.execute(delete(SETTINGS).where(SETTINGS.c.key == key))
+            if text is not None:
                 connection.execute(insert(SETTINGS), {**row, "changed_at_s": time.time()})
 
         self.database.write(save)

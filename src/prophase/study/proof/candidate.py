@@ -39,8 +39,8 @@ class CandidateLadder:
         Predicted share of what the task reserves today; NaN if nothing was predicted.
     keep : bool
         The task keeps the request it has.
-    code : float
-        Version of the code that it was learnt from, as ``code_number`` writes it; NaN: any.
+    code : str
+        Version of the code that it was learnt from, such as ``version=v2``; empty: any.
     """
 
     task: str
@@ -49,7 +49,7 @@ class CandidateLadder:
     oom: float = math.nan
     keep: bool = False
     why: str = ""
-    code: float = math.nan
+    code: str = ""
 
     @property
     def asks_for_more(self) -> bool:
@@ -124,7 +124,7 @@ class Candidate:
             advice.unit,
             {
                 one.task: CandidateLadder(
-                    one.task, one.ladder, one.saving, one.oom.value, one.keep, one.why, one.code
+                    one.task, one.ladder, one.saving, one.oom.value, one.keep, one.why, one.version
                 )
                 for one in advice.tasks
             },
@@ -148,7 +148,7 @@ class Candidate:
                     "oom": finite(one.oom),
                     "keep": one.keep,
                     "why": one.why,
-                    **({"code": one.code} if one.code == one.code else {}),
+                    **({"code": one.code} if one.code else {}),
                 }
                 for one in self.tasks.values()
             ],
@@ -245,7 +245,7 @@ def _task(row: JsonMapping, number: int, source: Path) -> CandidateLadder:
             f"{source}: task {name!r} asks for less after a kill ({rungs}); let requests rise."
         )
     saving, oom = (_share(row, what, source) for what in ("saving", "oom"))
-    code = _number(row.get("code"), "code", source)
+    code = str(row.get("code") or "")
     return CandidateLadder(str(name), ladder, saving, oom, keep, why, code)
 
 

@@ -25,7 +25,7 @@ from prophase.sim.signatures import (
 from prophase.sim.workload import Workload
 from prophase.sizing.replays.task_runs import known_before, task_runs
 from prophase.sizing.resources import RESOURCES
-from prophase.sizing.sizer import code_number
+from prophase.sizing.sizer import code_number, number_of_code
 from prophase.study.proof.candidate import Candidate
 from prophase.trace.identity.job_identity import with_identity
 from prophase.trace.prices import Prices
@@ -62,7 +62,7 @@ class ProofJobs:
 
     def following(self, advice: Candidate) -> Any:
         """Return the tasks again; empty where a job runs another version of its task's code."""
-        codes = {name: one.code for name, one in advice.tasks.items() if one.code == one.code}
+        codes = {name: number_of_code(one.code) for name, one in advice.tasks.items() if one.code}
         learnt = np.array([codes.get(task, np.nan) for task in self.tasks], float)
         own = self.today.jobs[_CODE].to_numpy(float)
         return np.where(np.isfinite(learnt) & np.isfinite(own) & (own != learnt), "", self.tasks)

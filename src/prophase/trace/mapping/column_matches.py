@@ -21,7 +21,13 @@ from prophase.trace.mapping.column_vocabulary import (
     QUEUE_WORDS,
     STATUS_WORDS,
 )
-from prophase.trace.mapping.unit_guesses import CLOCK_COLUMNS, UnitGuess, as_slurm_means, unit_for
+from prophase.trace.mapping.unit_guesses import (
+    CLOCK_COLUMNS,
+    UnitGuess,
+    as_requests_mean,
+    as_slurm_means,
+    unit_for,
+)
 from prophase.trace.schema import SCHEMAS, Column
 from prophase.units.parsers import CONVERTIBLE, SECONDS, factor_to
 
@@ -139,7 +145,7 @@ def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -
     taken = {match.look.name: name for name, match in chosen.items()}
     for look in looks if "job_id" not in chosen else ():
         namelike = look.known_ideas & {"id", "name"} and not look.form
-        spare = taken.get(look.name, "name") in ("name", "task", "parent_id")
+        spare = taken.get(look.name, "name") in ("name", "task")
         if namelike and look.unique and spare:
             chosen.pop(taken.get(look.name, ""), None)
             column = SCHEMAS["jobs"].get("job_id")
@@ -285,7 +291,7 @@ def _fit(column: Column, look: ColumnTraits, looks: Sequence[ColumnTraits]) -> C
         return None
     if "epoch" in look.words and look.numeric and np.max(look.numbers) < 1e8:
         return None
-    guess = as_slurm_means(unit_for(column, look), looks)
+    guess = as_requests_mean(as_slurm_means(unit_for(column, look), looks), look, looks)
     if column.name == "cpu_cores" and (shares or guess.unit == "percent"):
         return None
     return _number_match(column, look, guess)
@@ -301,6 +307,9 @@ def _text_match(column: Column, look: ColumnTraits) -> ColumnMatch | None:
         return None
     if keyed:
         return _id_match(column, look)
+    if column.name == "parent_id" and look.unique:
+        # what every job has for itself is its own id
+        return None
     worded = column.name in ("status", "gpu_type", "features", "workload", "task", "name")
     shared = column.name in ("user", "group", "queue")
     if (worded and look.numeric) or (shared and look.unique and len(look.cells) > _MANY):

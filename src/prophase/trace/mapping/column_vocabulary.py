@@ -89,7 +89,7 @@ IDEAS = {
     **dict.fromkeys("task role process stage".split(), "task"),
     **dict.fromkeys("script program executable command cmd cmdline entrypoint programm skript "
                     "programme".split(), "script"),
-    **dict.fromkeys("workload app application workflow framework experiment pipeline "
+    **dict.fromkeys("workload app application workflow framework experiment pipeline flow "
                     "dag".split(), "workload"),
     **dict.fromkeys("read reads".split(), "read"),
     **dict.fromkeys("write writes written".split(), "write"),
@@ -127,7 +127,7 @@ JOINED = {
 NAMED_BY_IDEAS = {
     "jobs": {
         "job_id": "job+id id job job+name name",
-        "parent_id": "parent parent+id duration+id",
+        "parent_id": "parent parent+id duration+id workload+duration+id",
         "name": "name job+name duration+name job",
         "user": "user user+id user+name",
         "group": "group group+id group+name",
@@ -200,5 +200,6 @@ BEFOREHAND = frozenset(
     "batch lr learning rate request script image container dataset data optimizer tag tags qos "
     "constraint constraints args arguments command cmd param params config seed layers hidden "
     "epochs input inputs size class tier spot deadline disk rdma network type user group queue "
-    "limit submit version branch region zone hyper depth width label labels".split()
+    "limit submit version branch commit sha revision region zone hyper depth width label "
+    "labels".split()
 )

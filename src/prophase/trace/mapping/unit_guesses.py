@@ -94,6 +94,32 @@ def as_slurm_means(guess: UnitGuess, looks: Sequence[ColumnTraits]) -> UnitGuess
     )
 
 
+def as_requests_mean(
+    guess: UnitGuess, look: ColumnTraits, looks: Sequence[ColumnTraits]
+) -> UnitGuess:
+    """Read MB as MiB if a column in that unit holds whole parts of 1024, as people ask for them."""
+    if guess.unit != "MB" or guess.certainty == "unsure":
+        return guess
+    shown = next((one for one in (look, *looks) if one.unit == look.unit and _binary(one)), None)
+    if shown is None:
+        return guess
+    return UnitGuess(
+        f"{guess.unit[0]}iB",
+        "likely",
+        f"{shown.name} holds multiples of {_PART}, as of powers of 2",
+    )
+
+
+#: what amounts in powers of 2 are multiples of, and amounts in powers of 10
+_PART, _DECIMAL = 256, 1000
+
+
+def _binary(look: ColumnTraits) -> bool:
+    values = look.numbers[look.numbers > 0]
+    parts = values.size > 0 and bool(np.all(values % _PART == 0))
+    return parts and bool(np.any(values % _DECIMAL != 0))
+
+
 def _stated(target: Column, look: ColumnTraits) -> str | None:
     """Return the unit in the column's name if it is one for this target."""
     unit = look.unit
