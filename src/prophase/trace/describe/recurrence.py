@@ -88,7 +88,7 @@ def describe_recurrence(jobs: pd.DataFrame) -> Recurrence | NotComputable:
     ordering = next((c for c in ("submit_s", "submit_order", "start_s") if has_values(jobs, c)), "")
     when = numbers(jobs, ordering) if ordering else np.arange(len(jobs), dtype=np.float64)
     # the sort is stable: at equal times the order of the table decides
-    order = np.argsort(when, kind="stable")[: int((~np.isnan(when)).sum())]
+    order = np.argsort(when, kind="stable")[: int((~np.isnan(when)).sum())].astype(np.int32)
     when = when[order]
     duration = numbers(jobs, "duration_s")[order]
     columns = {name: _codes(jobs, name)[order] for name in {n for key in usable for n in key}}
@@ -115,9 +115,10 @@ def _usable(jobs: pd.DataFrame, key: tuple[str, ...]) -> bool:
 
 def _codes(jobs: pd.DataFrame, name: str) -> Ints:
     if name != "request":
-        return codes_of(jobs[name])[0]
+        return codes_of(jobs[name])[0].astype(np.int32)
     # a request is the same if all its numbers are, and a missing number is one too
-    return combined_codes([jobs[column] for column in _REQUEST if has_values(jobs, column)])
+    asked = (jobs[column] for column in _REQUEST if has_values(jobs, column))
+    return combined_codes(asked).astype(np.int32)
 
 
 def _one_key(
@@ -127,10 +128,10 @@ def _one_key(
     parts = [columns[name] for name in key]
     known = np.logical_and.reduce([part >= 0 for part in parts])
     # keys are numbered in order of appearance, so a new one is the greatest so far
-    code = combined_codes([pd.Series(part[known]) for part in parts])
-    greatest = np.maximum.accumulate(np.r_[-1, code[:-1]]) if code.size else code
+    code = combined_codes(pd.Series(part[known]) for part in parts).astype(np.int32)
+    greatest = np.maximum.accumulate(np.r_[np.int32(-1), code[:-1]]) if code.size else code
     repeats = code <= greatest
-    seen = np.full(known.size, -1, dtype=np.int64)
+    seen = np.full(known.size, -1, dtype=np.int8)
     seen[known] = repeats
     often = np.bincount(code, minlength=1)[code] >= _OFTEN
     return seen, KeyRecurrence(

@@ -94,8 +94,10 @@ def _read(dump: Dump) -> Tables:
             f"{dump.root}: holds no pai_instance_table (csv, .gz or .tar.gz) and no joined sample. "
             "Fetch the trace with: prophase fetch pai2020"
         )
-    # every table is looked up among the instances: they are parsed once
-    instances = dump.materialised(instances, "instance")
+    # every table is looked up among the instances: they are parsed once. The name of an instance
+    # counts where its worker has none
+    named = instances.worker_name.isnull().ifelse(instances.inst_name, ibis.null("string"))
+    instances = dump.materialised(instances.mutate(inst_name=named), "instance")
     return {"jobs": _jobs(_joined_all(dump, instances)), **tables}
 
 
