@@ -8,7 +8,6 @@ past, the ladder from the runs that had ended is compared with the runs after it
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,11 +22,11 @@ from prophase.plural import counted
 from prophase.short_form import ShortForm
 from prophase.sizing.backtest import RecommendationBacktest
 from prophase.sizing.gpu_grants import GpuGrant, smallest_part
-from prophase.sizing.kind_runs import KindRuns
+from prophase.sizing.kind_runs import KindRuns, runs_by_kind
 from prophase.sizing.ladder_from_peaks import ladder_of, outlook_of, rise_to_come
 from prophase.sizing.least_waste.history import REMEMBERED
 from prophase.sizing.least_waste.ladder import Floats, Outlook
-from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
+from prophase.sizing.replays.task_runs import UsableRuns, usable_runs
 from prophase.sizing.resources import SMALLEST_GIB, Resource, sized_resource
 from prophase.sizing.wider_level import (
     FEWEST_KINDS,
@@ -38,7 +37,7 @@ from prophase.sizing.wider_level import (
     spoken,
 )
 from prophase.stats import Estimate, months_in, wilson_ends
-from prophase.trace.identity.job_identity import Key, KeyNames, shown_keys
+from prophase.trace.identity.job_identity import Key, KeyNames, full_name, shown_keys
 from prophase.trace.identity.rule import NO_RULE, IdentityRule
 
 #: how the reason of a request begins that is above today's
@@ -261,19 +260,19 @@ def recommend(
     (False, 2.4)
     """
     resource = sized_resource(jobs, resource)
-    runs = task_runs(jobs, track="strict", resource=resource, cut_off=True)
+    runs = usable_runs(jobs, resource=resource, cut_off=True)
     return recommend_runs(runs, risk=risk, gate=gate, data_hash=data_hash, show=show)
 
 
 def recommend_runs(
-    runs: TaskRuns,
+    runs: UsableRuns,
     *,
     risk: float = 0.01,
     gate: Gate | None = None,
     data_hash: str = "",
     show: Callable[[float], None] = lambda percent: None,
 ) -> ResourceRecommendations:
-    """Return what each task should ask for, as :func:`recommend` does, of runs that are listed."""
+    """Return what each task should ask for, as :func:`recommend` does, of runs that are found."""
     if not 0 < risk < 1:
         raise ParameterError(f"risk is {risk}, but lies between 0 and 1: write 0.01 or 1%.")
     gate = gate or Gate()
@@ -286,16 +285,13 @@ def recommend_runs(
             f"the least memory is {gate.min_memory_gib} GiB, but is 0 or more: write 0.03 or 32M."
         )
     resource = runs.resource.name
-    by_task: defaultdict[str, list[TaskRun]] = defaultdict(list)
-    for run in runs.runs:
-        by_task[run.task].append(run)
-    span_h = _span_h(runs)
+    span_h = max(float(runs.end_s.max() - runs.submit_s.min()) / 3600, 1.0)
     tasks = []
-    by_key = {(held[0].tenant, held[0].kind): KindRuns.of(held) for held in by_task.values()}
+    by_key = runs_by_kind(runs)
     levels = WiderLevels(known_prior(gate.prior), by_key)
-    for place, (task, held) in enumerate(zip(by_task, by_key.values(), strict=True)):
-        tasks.append(recommended(task, held, risk, gate, runs.resource, levels))
-        show(100 * (place + 1) / len(by_task))
+    for place, (key, held) in enumerate(by_key.items()):
+        tasks.append(recommended(full_name(key), held, risk, gate, runs.resource, levels))
+        show(100 * (place + 1) / len(by_key))
     tasks.sort(key=lambda one: (one.keep, -_order(one)))
     months = months_in(3600 * span_h)
     tasks = [
@@ -632,12 +628,6 @@ def _fit(left: Floats, right: Floats) -> float:
     spread = float(left.std() * right.std())
     together = float(((left - left.mean()) * (right - right.mean())).mean())
     return (together / spread) ** 2 if spread > 0 else 0.0
-
-
-def _span_h(runs: TaskRuns) -> float:
-    first = min(run.submit_s for run in runs.runs)
-    last = max(run.end_s for run in runs.runs)
-    return max((last - first) / 3600, 1.0)
 
 
 def as_rows(found: ResourceRecommendations) -> list[dict[str, object]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.trace.describe.column_arrays import (
     Floats,
@@ -91,7 +93,9 @@ def describe_recurrence(jobs: pd.DataFrame) -> Recurrence | NotComputable:
     order = np.argsort(when, kind="stable")[: int((~np.isnan(when)).sum())].astype(np.int32)
     when = when[order]
     duration = numbers(jobs, "duration_s")[order]
-    columns = {name: _codes(jobs, name)[order] for name in {n for key in usable for n in key}}
+    names = dict.fromkeys(name for key in usable for name in key)
+    columns = {name: _codes(jobs, name)[order] for name in names}
+    del order
     results = [_one_key(key, columns, duration) for key in usable]
     seen, _ = results[0]
     has_key = seen >= 0
@@ -128,7 +132,7 @@ def _one_key(
     parts = [columns[name] for name in key]
     known = np.logical_and.reduce([part >= 0 for part in parts])
     # keys are numbered in order of appearance, so a new one is the greatest so far
-    code = combined_codes(pd.Series(part[known]) for part in parts).astype(np.int32)
+    code = _numbered(parts, known)
     greatest = np.maximum.accumulate(np.r_[np.int32(-1), code[:-1]]) if code.size else code
     repeats = code <= greatest
     seen = np.full(known.size, -1, dtype=np.int8)
@@ -144,9 +148,20 @@ def _one_key(
     )
 
 
+def _numbered(parts: Sequence[Ints], known: NDArray[np.bool_]) -> Ints:
+    """Return one number per combination, in order of appearance; in place, as there may be many."""
+    code = np.zeros(int(known.sum()), np.int64)
+    for part in parts:
+        code *= int(part.max(initial=0)) + 1
+        code += part[known]
+        code = pd.factorize(code)[0]
+    return code.astype(np.int32)
+
+
 def _like_last(code: Ints, duration: Floats) -> float:
-    order = np.argsort(code, kind="stable")
+    order = np.argsort(code, kind="stable").astype(np.int32)
     code, duration = code[order], duration[order]
+    del order
     same = (code[1:] == code[:-1]) & (duration[1:] > 0) & (duration[:-1] > 0)
     if not same.any():
         return float("nan")
