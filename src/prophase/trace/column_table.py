@@ -128,7 +128,9 @@ class ColumnTable:
         cell = _known(f'"{name}"', number=self.dtypes[name].kind == "f")
         with self._engine() as engine:
             counted = f"select count(*) from (select distinct {cell} as c from read_parquet(?))"
-            (found,) = engine.execute(f"{counted} where c is not null", [str(self._path)]).fetchall()
+            (found,) = engine.execute(
+                f"{counted} where c is not null", [str(self._path)]
+            ).fetchall()
         return int(found[0])
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -98,8 +98,10 @@ def _area(since: Floats, weight: Floats, edges: Floats) -> Floats:
     place = np.searchsorted(edges, since, side="right")
     size = len(edges) + 1
     weights = np.cumsum(np.bincount(place, weight, minlength=size))[: len(edges)]
-    moments = np.cumsum(np.bincount(place, weight * since, minlength=size))[: len(edges)]
-    found: Floats = edges * weights - moments
+    # from the first edge on: sums of times since 1970 would lose digits
+    since = weight * (since - edges[0])
+    moments = np.cumsum(np.bincount(place, since, minlength=size))[: len(edges)]
+    found: Floats = (edges - edges[0]) * weights - moments
     return found
 
 

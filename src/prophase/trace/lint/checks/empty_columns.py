@@ -52,7 +52,9 @@ def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns with the same value in every row."""
     for table, frame in _main_tables(subject):
         looked = [str(name) for name in frame.columns if name not in _MAY_BE_CONSTANT]
-        constant = {name: value for name in looked if (value := _only_value(frame, name)) is not None}
+        constant = {
+            name: value for name in looked if (value := _only_value(frame, name)) is not None
+        }
         suspicious = [name for name, value in constant.items() if _should_vary(table, name, value)]
         for name in suspicious:
             known = len(frame) - missing_in(frame, name)
