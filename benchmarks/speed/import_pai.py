@@ -2,9 +2,11 @@
 
 Baseline: DuckDB alone copies the instance table, the largest of the seven, from CSV to
 Parquet: no join, no check, no count. So the ratio says what the whole import costs in
-units of the least that any import must do.
+units of the least that any import must do. ``--then`` runs further commands on what was imported,
+as a user types them, each in a process of its own.
 
     python benchmarks/speed/import_pai.py [--rows 5000000] [--repeats 3] [--folder KEPT]
+    python benchmarks/speed/import_pai.py --rows 36000000 --repeats 1 --then lint,describe,size
 """
 
 from __future__ import annotations
@@ -35,6 +37,24 @@ took, cpu = time.perf_counter() - began, time.process_time() - cpu
 lines = Path("/proc/self/status").read_text().splitlines()
 peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
 print(json.dumps({"s": took, "cpu_s": cpu, "gib": peak, "rows": report.tables["jobs"].kept}))
+"""
+
+#: the same for a command of the command line
+_COMMAND = """
+import json, resource, sys, time
+from pathlib import Path
+from prophase.cli.main import run
+began = time.perf_counter()
+sys.argv = ["prophase", *sys.argv[1:]]
+try:
+    code = run()
+except SystemExit as end:
+    code = end.code
+lines = Path("/proc/self/status").read_text().splitlines()
+peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
+used = resource.getrusage(resource.RUSAGE_SELF)
+cpu, took = used.ru_utime + used.ru_stime, time.perf_counter() - began
+print(json.dumps({"s": took, "cpu_s": cpu, "gib": peak, "exit": code or 0}), file=sys.stderr)
 """
 
 
@@ -96,11 +116,26 @@ def plain_copy(dump: Path, target: Path) -> tuple[float, float]:
     return time.perf_counter() - began, time.process_time() - cpu
 
 
+def run_command(name: str, workspace: Path, rows: int) -> None:
+    """Run a command on a workspace and record its processor time and the peak of its memory."""
+    child = subprocess.run(
+        [sys.executable, "-c", _COMMAND, name, str(workspace), "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = json.loads(child.stderr.splitlines()[-1])
+    said = f"{found['cpu_s']:.0f} processor s, {found['s']:.0f} s wall, exit {found['exit']}"
+    data = f"synthetic PAI dump, {rows:,} instance rows, imported"
+    record(Measurement(f"{name}, peak memory", "GiB", [found["gib"]], data=data, remark=said))
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=5_000_000)
     options.add_argument("--repeats", type=int, default=3)
     options.add_argument("--folder", type=Path, help="keep the dump and the workspaces here")
+    options.add_argument("--then", default="", help="commands to run on what was imported")
     chosen = options.parse_args()
     with TemporaryDirectory() if chosen.folder is None else nullcontext(chosen.folder) as scratch:
         dump = Path(scratch) / "dump"
@@ -117,6 +152,8 @@ def main() -> None:
             )
             runs.append(json.loads(child.stdout))
             baseline.append(plain_copy(dump, Path(scratch) / "plain.parquet"))
+        for command in filter(None, chosen.then.split(",")):
+            run_command(command, Path(scratch) / "ws0", chosen.rows)
     data = f"synthetic PAI dump, {chosen.rows:,} instance rows"
     plain = "plain CSV-to-Parquet copy of the instance table alone"
     for name, place, key in (("", 0, "s"), (", by processor time", 1, "cpu_s")):

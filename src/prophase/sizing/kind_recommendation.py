@@ -8,7 +8,6 @@ past, the ladder from the runs that had ended is compared with the runs after it
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +22,7 @@ from prophase.plural import counted
 from prophase.short_form import ShortForm
 from prophase.sizing.backtest import RecommendationBacktest
 from prophase.sizing.gpu_grants import GpuGrant, smallest_part
-from prophase.sizing.kind_runs import KindRuns
+from prophase.sizing.kind_runs import KindRuns, runs_by_kind, versions_in
 from prophase.sizing.ladder_from_peaks import (
     MARGIN,
     ladder_of,
@@ -33,9 +32,8 @@ from prophase.sizing.ladder_from_peaks import (
 )
 from prophase.sizing.least_waste.history import REMEMBERED
 from prophase.sizing.least_waste.ladder import Floats, Outlook
-from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
+from prophase.sizing.replays.task_runs import UsableRuns, usable_runs
 from prophase.sizing.resources import SMALLEST_GIB, Resource, sized_resource
-from prophase.sizing.sizer import code_of, number_of_code
 from prophase.sizing.wider_level import (
     FEWEST_KINDS,
     OWN_RUNS,
@@ -45,7 +43,7 @@ from prophase.sizing.wider_level import (
     spoken,
 )
 from prophase.stats import Estimate, months_in, wilson_ends
-from prophase.trace.identity.job_identity import Key, KeyNames, shown_keys
+from prophase.trace.identity.job_identity import Key, KeyNames, full_name, shown_keys
 from prophase.trace.identity.rule import NO_RULE, IdentityRule
 
 #: how the reason of a request begins that is above today's
@@ -275,19 +273,19 @@ def recommend(
     (False, 2.4)
     """
     resource = sized_resource(jobs, resource)
-    runs = task_runs(jobs, track="strict", resource=resource, cut_off=True)
+    runs = usable_runs(jobs, resource=resource, cut_off=True)
     return recommend_runs(runs, risk=risk, gate=gate, data_hash=data_hash, show=show)
 
 
 def recommend_runs(
-    runs: TaskRuns,
+    runs: UsableRuns,
     *,
     risk: float = 0.01,
     gate: Gate | None = None,
     data_hash: str = "",
     show: Callable[[float], None] = lambda percent: None,
 ) -> ResourceRecommendations:
-    """Return what each task should ask for, as :func:`recommend` does, of runs that are listed."""
+    """Return what each task should ask for, as :func:`recommend` does, of runs that are found."""
     if not 0 < risk < 1:
         raise ParameterError(f"risk is {risk}, but lies between 0 and 1: write 0.01 or 1%.")
     gate = gate or Gate()
@@ -300,19 +298,15 @@ def recommend_runs(
             f"the least memory is {gate.min_memory_gib} GiB, but is 0 or more: write 0.03 or 32M."
         )
     resource = runs.resource.name
-    by_task: defaultdict[str, list[TaskRun]] = defaultdict(list)
-    for run in runs.runs:
-        by_task[run.task].append(run)
-    span_h = _span_h(runs)
+    span_h = max(float(runs.end_s.max() - runs.submit_s.min()) / 3600, 1.0)
     tasks = []
-    by_key = {(held[0].tenant, held[0].kind): KindRuns.of(held) for held in by_task.values()}
+    by_key = runs_by_kind(runs)
     levels = WiderLevels(known_prior(gate.prior), by_key)
-    for place, (task, held) in enumerate(zip(by_task, by_key.values(), strict=True)):
-        one = recommended(task, held, risk, gate, runs.resource, levels)
-        named = one.code == one.code
-        version = _version(by_task[task], one.code) if named else ""
-        tasks.append(replace(one, version=version))
-        show(100 * (place + 1) / len(by_task))
+    for place, (key, held) in enumerate(by_key.items()):
+        tasks.append(recommended(full_name(key), held, risk, gate, runs.resource, levels))
+        show(100 * (place + 1) / len(by_key))
+    versions = versions_in(runs) if any(one.code == one.code for one in tasks) else {}
+    tasks = [replace(one, version=versions.get(one.code, "")) for one in tasks]
     tasks.sort(key=lambda one: (one.keep, -_order(one)))
     months = months_in(3600 * span_h)
     tasks = [
@@ -323,12 +317,6 @@ def recommend_runs(
         tasks, risk, runs.resource.unit, resource, runs.left_out, span_h, data_hash, runs.rule,
         runs.remark,
     )  # fmt: skip
-
-
-def _version(runs: Sequence[TaskRun], number: float) -> str:
-    """Return a version of the code as the runs that had it name it."""
-    named = (code_of(run.features) for run in runs)
-    return next((code for code in named if code and number_of_code(code) == number), "")
 
 
 def _order(one: Recommendation) -> float:
@@ -712,12 +700,6 @@ def _fit(left: Floats, right: Floats) -> float:
     spread = float(left.std() * right.std())
     together = float(((left - left.mean()) * (right - right.mean())).mean())
     return (together / spread) ** 2 if spread > 0 else 0.0
-
-
-def _span_h(runs: TaskRuns) -> float:
-    first = min(run.submit_s for run in runs.runs)
-    last = max(run.end_s for run in runs.runs)
-    return max((last - first) / 3600, 1.0)
 
 
 def as_rows(found: ResourceRecommendations) -> list[dict[str, object]]:

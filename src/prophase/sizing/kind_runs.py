@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.sizing.ladder_from_peaks import RUNS
 from prophase.sizing.least_waste.ladder import Floats
-from prophase.sizing.replays.task_runs import TaskRun
+from prophase.sizing.replays.task_runs import TaskRun, UsableRuns, per_value
 from prophase.sizing.resources import Resource
-from prophase.sizing.sizer import code_number
+from prophase.sizing.sizer import CODE, code_number, code_of, number_of_code
+from prophase.trace.identity.folding import folded_numbers
+from prophase.trace.identity.job_identity import Key, identity_codes
 
 #: what a run killed at its limit is taken to need: the middle (of logarithms) between the limit
 #: and twice as much
@@ -140,3 +143,75 @@ class KindRuns:
     def _row(self, name: str) -> Floats:
         row: Floats = self.values[_ROWS.index(name)]
         return row
+
+
+def runs_by_kind(found: UsableRuns) -> dict[Key, KindRuns]:
+    """Return the runs of every kind, in the order in which kinds were first submitted.
+
+    All are parts of one array, so that tens of millions of runs have room.
+    """
+    codes, keys = identity_codes(found.jobs)
+    codes, first = pd.factorize(codes[found.rows])
+    order = np.lexsort((found.end_s, codes))
+    values = np.empty((len(_ROWS), len(order)))
+    for place, name in enumerate(_ROWS):
+        values[place] = _quantity(found, name)[order]
+    ends = np.cumsum(np.bincount(codes, minlength=len(first)))
+    return {
+        keys[code]: KindRuns(values[:, begin:end], *keys[code])
+        for code, begin, end in zip(first.tolist(), [0, *ends[:-1]], ends, strict=True)
+    }
+
+
+def _quantity(found: UsableRuns, name: str) -> Floats:
+    """Return one row of the values, in the order of submission."""
+    made: dict[str, Callable[[], Floats]] = {
+        "measured": lambda: found.peak,
+        "runtime_h": lambda: found.runtime_h,
+        "requests": lambda: found.request,
+        "when_s": lambda: found.submit_s,
+        "end_s": lambda: found.end_s,
+        "instances": lambda: found.instances,
+        "was_cut_off": lambda: found.cut_off.astype(np.float64),
+        "input_gib": lambda: found.inputs_gib,
+        "code": lambda: _codes(found),
+        "origin": lambda: found.origins,
+    }
+    return made[name]()
+
+
+def versions_in(found: UsableRuns) -> dict[float, str]:
+    """Return the versions of code that runs name, by their number."""
+    words: dict[float, str] = {}
+    _codes(found, words)
+    return words
+
+
+def _codes(found: UsableRuns, words: dict[float, str] | None = None) -> Floats:
+    """Return the version of the code of each run as a number; ``words`` gets what each stands for.
+
+    The number is what :func:`code_number` writes.
+    """
+    jobs, number = found.jobs, np.full(len(found.jobs), np.nan)
+    for what in CODE:
+
+        def named(value: object, what: str = what) -> float:
+            code = code_of({what: value})
+            if code is not None and words is not None:
+                words[number_of_code(code)] = code
+            return math.nan if code is None else number_of_code(code)
+
+        def in_name(name: object, what: str = what) -> float:
+            said = folded_numbers(str(name)) if what in str(name).lower() else {}
+            return named(said.get(what), what)
+
+        told, unknown = np.full(len(jobs), np.nan), np.ones(len(jobs), np.bool_)
+        if (column := f"attr_{what}") in jobs:
+            values = jobs[column]
+            numeric = values.dtype.kind in "fiu"
+            told = per_value(values.astype(np.float64) if numeric else values, named)
+            unknown = values.isna().to_numpy()
+        if found.rule.folds_name and "name" in jobs:
+            told = np.where(unknown, per_value(jobs["name"], in_name), told)
+        number = np.where(np.isnan(number), told, number)
+    return number[found.rows]

@@ -41,7 +41,7 @@ from prophase.sizing.kind_recommendation import (
 from prophase.sizing.kind_runs import KEPT, KindRuns
 from prophase.sizing.live_sizing import LiveSizing
 from prophase.sizing.packed_kinds import BuiltWhenAsked, NarrowRows, narrowed
-from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, known_of, task_runs
+from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, known_of, task_runs, usable_runs
 from prophase.sizing.resources import RESOURCES, SMALLEST_GIB
 from prophase.sizing.wider_level import WiderLevels, known_prior
 from prophase.stats import Estimate
@@ -120,15 +120,15 @@ class Recommender:
         for resource in resources:
             progress(f"sizing {resource}")
             try:
-                runs = task_runs(jobs, track="strict", resource=resource, cut_off=True)
+                usable = usable_runs(jobs, resource=resource, cut_off=True)
             except InputError as cause:
                 self.silent[resource] = str(cause)
                 continue
-            found = recommend_runs(runs, risk=self.risk, gate=self.gate, data_hash=data_hash)
+            found = recommend_runs(usable, risk=self.risk, gate=self.gate, data_hash=data_hash)
             self.by_resource[resource] = replace(found, tasks=[])
             self._by_key[resource] = {one.key: one for one in found.tasks}
             self._tenants |= {key[0] for key in self._by_key[resource]}
-            self._take(resource, runs)
+            self._take(resource, usable.task_runs("strict"))
         self._stale.clear()
         self._changes.clear()
 

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.plural import counted
 from prophase.units import amount
 from prophase.units.gpu_memory import gpu_memory_of, usual_gpu_memory
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -76,16 +79,16 @@ class Resource:
 
     def requested(self, jobs: pd.DataFrame) -> Any:
         """Return what the requests of all jobs hold; NaN where none was made."""
-        values = self.allocatable(_numbers(jobs, self.request_column) * self.request_factor)
+        values = self.allocatable(numbers_of(jobs, self.request_column) * self.request_factor)
         most = math.inf if self.held else placeholder_from_h(self.used(jobs))
         return np.where((values > 0) & (values < most), values, np.nan)
 
     def used(self, jobs: pd.DataFrame) -> Any:
         """Return the highest use of all jobs; NaN where it was not measured."""
-        values = _numbers(jobs, self.use_column) * self.use_factor
+        values = numbers_of(jobs, self.use_column) * self.use_factor
         if self.stand_in:
             values = np.where(
-                np.isnan(values), _numbers(jobs, self.stand_in) * self.use_factor, values
+                np.isnan(values), numbers_of(jobs, self.stand_in) * self.use_factor, values
             )
         if self.name == "gpu":
             # a part of a GPU has a part of its memory too
@@ -115,7 +118,7 @@ def placeholder_remark(jobs: pd.DataFrame, among: Any) -> str:
     """Say how many of some jobs have a time limit that stands for none; nothing if none has."""
     time = RESOURCES["time"]
     longest_h = time.used(jobs)
-    limits_h = _numbers(jobs, time.request_column) * time.request_factor
+    limits_h = numbers_of(jobs, time.request_column) * time.request_factor
     none_h = limits_h[among & (limits_h >= placeholder_from_h(longest_h))]
     if not len(none_h):
         return ""
@@ -141,23 +144,29 @@ def gpus_by_memory(jobs: pd.DataFrame) -> Any:
     >>> gpus_by_memory(jobs).round(2).tolist()
     [0.29, 0.96]
     """
-    peaks = _numbers(jobs, "gpu_memory_peak_gib")
-    each = peaks / np.fmax(np.ceil(np.nan_to_num(_numbers(jobs, "request_gpus"))), 1.0)
-    sizes = np.array([math.nan if one != one else usual_gpu_memory(one) for one in each])
+    peaks = numbers_of(jobs, "gpu_memory_peak_gib")
+    each = peaks / np.fmax(np.ceil(np.nan_to_num(numbers_of(jobs, "request_gpus"))), 1.0)
+    peaks_found, place = np.unique(each, return_inverse=True)
+    usual = [math.nan if one != one else usual_gpu_memory(one) for one in peaks_found]
+    sizes = np.array(usual, np.float64)[place]
     for column in ("after_gpu_type", "gpu_type"):
         if column in jobs:
-            named = jobs[column].astype("string").fillna("")
-            known = {one: gpu_memory_of(one) or math.nan for one in named.unique()}
-            told = named.map(known).to_numpy(float)
+            codes, named = pd.factorize(jobs[column])
+            known = [*(gpu_memory_of(str(one)) or math.nan for one in named), math.nan]
+            told = np.array(known)[codes]
             sizes = np.where(told >= each, told, sizes)
     needed = peaks / sizes
     return np.fmin(_GPU_MEMORY_ROOM * needed, np.ceil(needed))
 
 
-def _numbers(jobs: pd.DataFrame, column: str) -> Any:
+def numbers_of(jobs: pd.DataFrame, column: str) -> Any:
+    """Return a column as floats; NaN where it is missing or no number, or not there at all."""
     if column not in jobs:
         return np.full(len(jobs), np.nan)
-    return pd.to_numeric(jobs[column], errors="coerce").to_numpy(float, na_value=np.nan)
+    values = jobs[column]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    return pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
 
 
 #: 32 MiB: what starts a job needs some of its memory. Slurm limits none below 30 MB (MinRAMSpace)

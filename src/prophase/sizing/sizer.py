@@ -97,7 +97,7 @@ def request_of(features: Features) -> float | None:
 
 
 #: features that name the version of a task's code
-_CODE = ("code", "version", "container")
+CODE = ("code", "version", "container")
 
 
 def code_of(features: Features) -> str | None:
@@ -108,7 +108,7 @@ def code_of(features: Features) -> str | None:
     >>> code_of({"container": "sha256:1f"}), code_of({"cpus": 4})
     ('container=sha256:1f', None)
     """
-    return next((f"{name}={features[name]}" for name in _CODE if features.get(name)), None)
+    return next((f"{name}={features[name]}" for name in CODE if features.get(name)), None)
 
 
 def code_number(features: Features) -> float:

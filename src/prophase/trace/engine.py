@@ -8,6 +8,7 @@ expressions, and writes them to Parquet.
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ PARQUET: dict[str, object] = {
     "dictionary_size_limit": 1000,
 }
 
+#: what DuckDB may hold while it imports
+_LEAST_MIB, _MOST_MIB = 1300, 2600
 #: DuckDB's table of lines that did not split into their columns
 _REFUSED = "reject_errors"
 
@@ -103,9 +106,9 @@ class DuckEngine:
 
     name = "duckdb"
 
-    def __init__(self, scratch: Path, *, memory: str = "1300MiB") -> None:
+    def __init__(self, scratch: Path) -> None:
         self.connection = ibis.duckdb.connect(
-            temp_directory=str(scratch / "spill"), memory_limit=memory
+            temp_directory=str(scratch / "spill"), memory_limit=f"{_memory_mib()}MiB"
         )
         self._texts: list[Path] = []
         # order is restored by the final sort; keeping it here would cost memory
@@ -189,6 +192,15 @@ class DuckEngine:
     def _watch(self, finished: Event, progress: Progress) -> None:
         while not finished.wait(0.2):
             progress(max(0.0, self.connection.con.query_progress()))
+
+
+def _memory_mib() -> int:
+    """Return what DuckDB may hold: enough to join tens of millions of rows without much spilling.
+
+    A quarter of the machine, within limits.
+    """
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    return min(max(machine // 4, _LEAST_MIB), _MOST_MIB)
 
 
 def _mixed_line_ends(path: Path) -> bool:

@@ -67,9 +67,9 @@ def test_rows_of_side_tables_that_belong_to_no_job_are_counted(pai_dump: Path) -
     report = open_trace(pai_dump, source="pai2020").report
     assert report is not None
     counted = [note for note in report.notes if "to no job" in note]
-    assert [note.split(":")[0] for note in counted] == [
+    assert {note.split(":")[0] for note in counted} == {
         "job", "group_tag", "task", "sensor", "machine_metric",
-    ]  # fmt: skip
+    }  # fmt: skip
     assert report.tables["jobs"].kept == 5
 
 

@@ -96,7 +96,10 @@ def command(
     chosen = units.parse_share(risk, where="--risk", below_one=True)
     with progress_bar() as show:
         show("reading", None)
-        trace = open_trace(path, source=source, tables=["jobs", "nodes"], by=by)
+        # a large table stays in its file, unless other columns than its own group it
+        trace = open_trace(
+            path, source=source, tables=["jobs", "nodes"], by=by, by_column=by is None
+        )
         gate = keep.gate(parts_given(trace.jobs, trace.tables.get("nodes")))
         named = sized_resource(trace.jobs, resource)
         several = _resources(named, trace.jobs) if export is not None else [named]

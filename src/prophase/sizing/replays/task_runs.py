@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.sizing.resources import RESOURCES, Resource, placeholder_remark
+from prophase.sizing.resources import RESOURCES, Floats, Resource, numbers_of, placeholder_remark
+from prophase.trace.column_table import distinct_in, in_file, missing_in
 from prophase.trace.identity.folding import folded_numbers
 from prophase.trace.identity.job_identity import full_name, identity_keys, rule_of, with_identity
 from prophase.trace.identity.rule import NO_RULE, IdentityRule
@@ -82,6 +85,69 @@ class TaskRuns:
         return max(asked) if asked else max(run.peak for run in self.runs)
 
 
+@dataclass(frozen=True)
+class UsableRuns:
+    """The instances of a trace that can be replayed as arrays, in order of submission."""
+
+    #: the table they are rows of, with their identity, and the row of each
+    jobs: pd.DataFrame
+    rows: NDArray[np.int64]
+    resource: Resource
+    peak: Floats
+    runtime_h: Floats
+    #: NaN where nothing was asked for
+    request: Floats
+    submit_s: Floats
+    start_s: Floats
+    end_s: Floats
+    cut_off: NDArray[np.bool_]
+    #: reason -> instances left out
+    left_out: dict[str, int]
+    #: what a reader of the requests should know
+    remark: str
+
+    @property
+    def rule(self) -> IdentityRule:
+        """By which columns they are grouped."""
+        return rule_of(self.jobs) or NO_RULE
+
+    @property
+    def instances(self) -> Floats:
+        """Of a gang: how many hold the request at once."""
+        found: Floats = np.fmax(numbers_of(self.jobs, "instances")[self.rows], 1.0)
+        return found
+
+    @property
+    def origins(self) -> Floats:
+        """The sample or execution of each, as a number; NaN if it is not known."""
+        return _origins(self.jobs)[self.rows]
+
+    @property
+    def inputs_gib(self) -> Floats:
+        """Sizes of inputs as far as they are declared before the run."""
+        size = numbers_of(self.jobs, DECLARED_INPUT) / _BYTES_PER_GIB
+        if np.isnan(size).all():
+            size = numbers_of(self.jobs, "attr_input_gib")
+        return size[self.rows]  # type: ignore[no-any-return]
+
+    def task_runs(self, track: Track) -> TaskRuns:
+        """Return them one by one, with what sizers may know of each."""
+        keys = identity_keys(self.jobs)
+        names, features = known_before(self.jobs, track, self.resource)
+        posts, origins, instances = _posts(self.jobs), self.origins, self.instances
+        ids = self.jobs["job_id"].astype(str).tolist() if "job_id" in self.jobs else None
+        runs = [
+            TaskRun(
+                names[i], features[i], posts[i], float(self.peak[at]), float(self.runtime_h[at]),
+                float(self.request[at]), float(self.submit_s[at]), float(self.start_s[at]),
+                float(self.end_s[at]), ids[i] if ids else "", float(instances[at]),
+                bool(self.cut_off[at]), *keys[i], float(origins[at]),
+            )
+            for at, i in enumerate(self.rows.tolist())
+        ]  # fmt: skip
+        return TaskRuns(runs, self.left_out, self.resource, self.rule, self.remark)
+
+
 def task_runs(
     jobs: pd.DataFrame,
     *,
@@ -107,10 +173,15 @@ def task_runs(
     """
     if track not in TRACKS:
         raise ParameterError(not_among(f"track {track!r} is unknown.", track, TRACKS))
+    return usable_runs(jobs, resource=resource, cut_off=cut_off).task_runs(track)
+
+
+def usable_runs(jobs: pd.DataFrame, *, resource: str, cut_off: bool = False) -> UsableRuns:
+    """Return the jobs that :func:`task_runs` returns, as arrays; a table may stay in its file."""
     if resource not in RESOURCES:
         raise ParameterError(not_among(f"resource {resource!r} is unknown.", resource, RESOURCES))
     what = RESOURCES[resource]
-    peak, runtime_h = what.used(jobs), _numbers(jobs, "duration_s") / 3600
+    peak, runtime_h = what.used(jobs), numbers_of(jobs, "duration_s") / 3600
     if np.isnan(runtime_h).all():
         # a trace that records no run times: every run counts alike
         runtime_h = np.ones(len(jobs))
@@ -119,7 +190,7 @@ def task_runs(
     left_out = {}
     ended_short = _cut_off(jobs, resource) & np.isfinite(request) & cut_off
     peak = np.where(ended_short, np.fmax(peak, request), peak)
-    for reason, found in _unusable(jobs, peak, runtime_h).items():
+    for reason, found in _unusable(jobs, peak, runtime_h):
         bad = found & ~ended_short if reason == _ONLY_A_BOUND else found
         if (bad & usable).any():
             left_out[reason] = int((bad & usable).sum())
@@ -132,24 +203,17 @@ def task_runs(
             f"no job can be replayed: a finished job with a measured peak ({what.use_column}) and "
             f"a run time is needed. Left out: {said or 'none, there are no jobs'}."
         )
-    submit, start, end = _clock(jobs, runtime_h)
-    order = [int(i) for i in np.argsort(submit, kind="stable") if usable[i]]
-    jobs = with_identity(jobs)
-    keys = identity_keys(jobs)
-    names, features = known_before(jobs, track, what)
-    posts, origins = _posts(jobs), _origins(jobs)
-    instances = np.fmax(_numbers(jobs, "instances"), 1.0)
-    identities = jobs["job_id"].astype(str).tolist() if "job_id" in jobs else [""] * len(jobs)
-    runs = [
-        TaskRun(
-            names[i], features[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
-            float(submit[i]), float(start[i]), float(end[i]), identities[i],
-            float(instances[i]), bool(ended_short[i]), *keys[i], origins[i],
-        )
-        for i in order
-    ]  # fmt: skip
+    rows = np.flatnonzero(usable)
+    held = [values[rows] for values in (peak, runtime_h, request, ended_short)]
+    del peak, runtime_h, request, ended_short
+    held += _clock(jobs, held[1], rows)
+    order = np.argsort(held[4], kind="stable")
+    peak, runtime_h, request, ended_short, submit, start, end = (one[order] for one in held)
     remark = "" if what.held else placeholder_remark(jobs, usable)
-    return TaskRuns(runs, left_out, what, rule_of(jobs) or NO_RULE, remark)
+    return UsableRuns(
+        jobs if in_file(jobs) is not None else with_identity(jobs), rows[order], what, peak,
+        runtime_h, request, submit, start, end, ended_short, left_out, remark,
+    )  # fmt: skip
 
 
 def _not_measured(jobs: pd.DataFrame, what: Resource) -> str:
@@ -167,7 +231,7 @@ def known_before(
     jobs: pd.DataFrame, track: Track, resource: Resource
 ) -> tuple[list[str], list[JsonObject]]:
     """Return the task of every job, in the order of the table, and what is known before it runs."""
-    submit, _, _ = _clock(jobs, _numbers(jobs, "duration_s") / 3600)
+    submit, _, _ = _clock(jobs, numbers_of(jobs, "duration_s") / 3600, slice(None))
     jobs = with_identity(jobs)
     names = [full_name(key) for key in identity_keys(jobs)]
     known = _told(jobs, resource.requested(jobs), submit, track)
@@ -236,40 +300,38 @@ _AT_THE_LIMIT = {"memory": ("oom",), "time": ("timeout",)}
 
 def _cut_off(jobs: pd.DataFrame, resource: str) -> Any:
     """Say which runs ended because they reached their limit."""
-    if "status" not in jobs or resource not in _AT_THE_LIMIT:
+    return _ended_as(jobs, _AT_THE_LIMIT.get(resource, ()))
+
+
+def _ended_as(jobs: pd.DataFrame, statuses: Sequence[str]) -> Any:
+    """Say which jobs have one of these statuses."""
+    if "status" not in jobs or not statuses:
         return np.zeros(len(jobs), bool)
-    return jobs["status"].astype("string").isin(_AT_THE_LIMIT[resource]).to_numpy(bool)
+    return jobs["status"].isin(statuses).to_numpy(bool)
 
 
-def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> JsonObject:
-    status = jobs["status"].astype("string").fillna("") if "status" in jobs else None
-    never = np.zeros(len(jobs), bool)
-    return {
-        _ONLY_A_BOUND: never
-        if status is None
-        else status.isin(["failed", "oom", "timeout", "cancelled"]).to_numpy(bool),
-        "still pending or running": never
-        if status is None
-        else status.isin(["pending", "running"]).to_numpy(bool),
-        "no measured peak": ~np.isfinite(peak) | (peak == 0),
-        "a negative peak": peak < 0,
-        "no run time": ~np.isfinite(runtime_h) | (runtime_h < 0),
-    }
+def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> Iterator[tuple[str, Any]]:
+    yield _ONLY_A_BOUND, _ended_as(jobs, ("failed", "oom", "timeout", "cancelled"))
+    yield "still pending or running", _ended_as(jobs, ("pending", "running"))
+    yield "no measured peak", ~np.isfinite(peak) | (peak == 0)
+    yield "a negative peak", peak < 0
+    yield "no run time", ~np.isfinite(runtime_h) | (runtime_h < 0)
 
 
-def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:
-    """Return submit, start and end; a trace without clocks runs one task after the other."""
-    submit, start = _numbers(jobs, "submit_s"), _numbers(jobs, "start_s")
-    end = _numbers(jobs, "end_s")
+def _clock(jobs: pd.DataFrame, runtime_h: Any, among: Any) -> tuple[Any, Any, Any]:
+    """Return submit, start and end of some; a trace without clocks runs one after the other."""
+    submit, start = numbers_of(jobs, "submit_s"), numbers_of(jobs, "start_s")
     if np.isnan(submit).all() and np.isnan(start).all():
-        order = _numbers(jobs, "submit_order")
+        order = numbers_of(jobs, "submit_order")
         # the order of rows is no order in time: rows sorted by use would look like rising use
         mixed = np.random.default_rng(0).permutation(len(jobs)).astype(float)
-        submit = np.where(np.isnan(order), mixed, order)
+        submit = np.where(np.isnan(order), mixed, order)[among]
         # nothing says what ran beside what: each ends before the next is submitted
         return submit, submit, submit + 0.5
     submit = np.where(np.isnan(submit), start, submit)
-    submit = np.where(np.isnan(submit), np.nanmax(submit), submit)
+    latest = np.nanmax(submit)
+    submit, start, end = submit[among], start[among], numbers_of(jobs, "end_s")[among]
+    submit = np.where(np.isnan(submit), latest, submit)
     start = np.where(np.isnan(start), submit, start)
     end = np.where(np.isnan(end), start + 3600 * np.nan_to_num(runtime_h), end)
     return submit, start, end
@@ -280,9 +342,9 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[J
     columns: dict[str, list[Any]] = {
         "workflow": _texts(jobs, "workload"),
         "tag": _texts(jobs, "attr_tag"),
-        "cpus": _numbers(jobs, "request_cpu_cores").tolist(),
+        "cpus": numbers_of(jobs, "request_cpu_cores").tolist(),
         "request_gib": request.tolist(),
-        "time_limit_h": (_numbers(jobs, "time_limit_s") / 3600).tolist(),
+        "time_limit_h": (numbers_of(jobs, "time_limit_s") / 3600).tolist(),
         "submit_s": submit.tolist(),
     }
     for name in _ALSO_TOLD:
@@ -292,11 +354,11 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[J
         # whatever else a source knows before the run, such as a batch size or a region
         if name.startswith("attr_") and name not in (DECLARED_INPUT, "attr_tag"):
             numeric = jobs[name].dtype.kind in "fiu"
-            values = _numbers(jobs, name).tolist() if numeric else _texts(jobs, name)
+            values = numbers_of(jobs, name).tolist() if numeric else _texts(jobs, name)
             columns.setdefault(name.removeprefix("attr_"), values)
-    size = _numbers(jobs, DECLARED_INPUT)
+    size = numbers_of(jobs, DECLARED_INPUT)
     if track == "input":
-        size = np.where(np.isnan(size), _numbers(jobs, READ_CHARACTERS), size)
+        size = np.where(np.isnan(size), numbers_of(jobs, READ_CHARACTERS), size)
     if not np.isnan(size).all():
         columns["input_gib"] = (size / _BYTES_PER_GIB).tolist()
     rows = zip(*columns.values(), strict=True)
@@ -306,19 +368,36 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[J
     ]
 
 
-def _origins(jobs: pd.DataFrame) -> list[float]:
+def _origins(jobs: pd.DataFrame) -> Floats:
     """Return a number for the sample of every job, or for the execution it is a part of."""
-    samples, parents = _texts(jobs, "attr_tag"), _texts(jobs, "parent_id")
-    if len(set(parents)) == len(parents):
-        # each job is its own parent: that says nothing of which belong together
-        parents = [None] * len(jobs)
-    names = (sample or parent for sample, parent in zip(samples, parents, strict=True))
-    return [math.nan if name is None else float(crc32(name.encode())) for name in names]
+    found = np.full(len(jobs), np.nan)
+    # each job its own parent says nothing of which belong together
+    own = "parent_id" in jobs and _values_in(jobs, "parent_id") == len(jobs)
+    for column in ("attr_tag",) if own else ("attr_tag", "parent_id"):
+        if column in jobs:
+            unknown = np.isnan(found)
+            found[unknown] = per_value(jobs[column], _number_of_text)[unknown]
+    return found
+
+
+def _values_in(jobs: pd.DataFrame, column: str) -> int:
+    return distinct_in(jobs, column) + (missing_in(jobs, column) > 0)
+
+
+def _number_of_text(value: object) -> float:
+    return float(crc32(str(value).encode())) if str(value) else math.nan
+
+
+def per_value(column: pd.Series, number_of: Callable[[Any], float]) -> Floats:
+    """Return a number per row that is made of its value, once for all equal ones; NaN of none."""
+    codes, values = pd.factorize(column)
+    made: Floats = np.array([*(number_of(value) for value in values), math.nan])
+    return made[codes]
 
 
 def _posts(jobs: pd.DataFrame) -> list[dict[str, float]]:
     columns = {
-        str(name): _numbers(jobs, str(name)).tolist()
+        str(name): numbers_of(jobs, str(name)).tolist()
         for name in jobs.columns
         if name in _AFTERWARDS or _is_afterwards(jobs, str(name))
     }
@@ -342,9 +421,3 @@ def _texts(jobs: pd.DataFrame, column: str) -> list[str | None]:
     if column not in jobs:
         return [None] * len(jobs)
     return [None if pd.isna(value) else str(value) for value in jobs[column].tolist()]
-
-
-def _numbers(jobs: pd.DataFrame, column: str) -> Any:
-    if column not in jobs:
-        return np.full(len(jobs), np.nan)
-    return pd.to_numeric(jobs[column], errors="coerce").to_numpy(float, na_value=np.nan)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.trace.column_table import in_file
 from prophase.trace.describe.column_arrays import Floats, NotComputable, has_values, numbers
 from prophase.trace.describe.distribution import Distribution, distribution_of
 from prophase.trace.describe.trace_clock import DAY_S, HOUR_S, WEEK_S, hour_of_week, week_exposure_h
@@ -103,13 +104,18 @@ def arrival_times(jobs: pd.DataFrame, basis: str = "submit_s") -> tuple[Floats, 
     >>> arrival_times(jobs)
     (array([5., 5., 9.]), 0, 1)
     """
+    parents = has_values(jobs, "parent_id")
+    if (large := in_file(jobs)) is not None and parents:
+        in_order = large.sorted_once(basis, "parent_id")
+        missing = int(np.isnan(numbers(jobs, basis)).sum())
+        return in_order, missing, len(jobs) - missing - len(in_order)
     values = numbers(jobs, basis)
     known = ~np.isnan(values)
     times, first = values[known], np.ones(int(known.sum()), np.bool_)
-    if has_values(jobs, "parent_id"):
-        parents = pd.factorize(jobs["parent_id"])[0][known]
-        rows = pd.DataFrame({"parent": parents, "time": times})
-        first = ~(rows.duplicated().to_numpy() & (parents >= 0))
+    if parents:
+        of_whom = pd.factorize(jobs["parent_id"])[0][known]
+        rows = pd.DataFrame({"parent": of_whom, "time": times})
+        first = ~(rows.duplicated().to_numpy() & (of_whom >= 0))
     return np.sort(times[first]), int((~known).sum()), int((~first).sum())
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.trace.column_table import missing_in
+
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class NotComputable:
 
 def has_values(table: pd.DataFrame, *columns: str) -> bool:
     """Return whether every one of these columns is there and holds at least one value."""
-    return all(column in table and bool(table[column].notna().any()) for column in columns)
+    return all(column in table and missing_in(table, column) < len(table) for column in columns)
 
 
 def numbers(table: pd.DataFrame, column: str) -> Floats:
@@ -38,7 +41,7 @@ def numbers(table: pd.DataFrame, column: str) -> Floats:
     return np.where(broken, np.nan, values) if broken.any() else values
 
 
-def combined_codes(columns: Sequence[pd.Series]) -> Ints:
+def combined_codes(columns: Iterable[pd.Series]) -> Ints:
     """Return one number per distinct combination of values, in order of appearance.
 
     A missing value is a value too.
@@ -48,15 +51,18 @@ def combined_codes(columns: Sequence[pd.Series]) -> Ints:
     >>> combined_codes([pd.Series(["a", "a", None]), pd.Series([1, 2, 1])]).tolist()
     [0, 1, 2]
     """
-    code = np.zeros(len(columns[0]) if columns else 0, dtype=np.int64)
-    for column in columns:
+    code = np.zeros(0, np.int64)
+    for place, column in enumerate(columns):
         part = pd.factorize(column, use_na_sentinel=False)[0]
         # numbered anew each time, so that the next one does not overflow
-        code = pd.factorize(code * (int(part.max(initial=0)) + 1) + part)[0]
+        code = pd.factorize(code * (int(part.max(initial=0)) + 1) + part)[0] if place else part
     return code
 
 
 def codes_of(values: pd.Series) -> tuple[Ints, list[str]]:
     """Return a number per row (-1 where missing) and the text each number stands for."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        # of a table in its file: numbered as they appear, in few bytes
+        return values.cat.codes.to_numpy(), [str(name) for name in values.cat.categories]
     codes, names = pd.factorize(values)
     return codes.astype(np.int64), [str(name) for name in names]

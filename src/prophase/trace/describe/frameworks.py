@@ -51,7 +51,7 @@ def framework_in(text: str) -> str:
 def frameworks_of(jobs: pd.DataFrame) -> tuple[Ints, list[str]]:
     """Return a number per row (-1 where no column tells) and the framework it stands for."""
     names = list(_WORDS)
-    found = np.full(len(jobs), -1, np.int64)
+    found = np.full(len(jobs), -1, np.int32)
     for column in _COLUMNS:
         if not has_values(jobs, column):
             continue
@@ -63,6 +63,6 @@ def frameworks_of(jobs: pd.DataFrame) -> tuple[Ints, list[str]]:
             # a column of its own says it even in words that are not known here
             said = [known or text for known, text in zip(said, texts, strict=True)]
         names += sorted(set(said) - {"", *names})
-        of_text = np.array([names.index(one) if one else -1 for one in said] + [-1], np.int64)
+        of_text = np.array([names.index(one) if one else -1 for one in said] + [-1], np.int32)
         found = np.where(found < 0, of_text[codes], found)
     return found, names

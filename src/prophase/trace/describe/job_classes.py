@@ -91,8 +91,9 @@ def describe_classes(
         return NotComputable("no durations, no GPU requests, no workloads")
     duration, wait = numbers(jobs, "duration_s"), numbers(jobs, "wait_s")
     gpus = numbers(jobs, "request_gpus") * instances_of(jobs)
-    length = np.where(np.isnan(duration), 2, (duration >= short_below_s).astype(np.int64))
-    level = np.where(np.isnan(gpus), 3, np.where(gpus == 0, 0, np.where(gpus <= low_gpus, 1, 2)))
+    # in few bytes each: there may be tens of millions
+    length = np.where(np.isnan(duration), 2, duration >= short_below_s).astype(np.int16)
+    level = np.select([np.isnan(gpus), gpus == 0, gpus <= low_gpus], [3, 0, 1], 2).astype(np.int16)
     kind, kinds = _workloads(jobs)
     lengths = LENGTHS if "length" in by else ("",) * 3
     levels = GPU_LEVELS if "gpus" in by else ("",) * 4
@@ -126,12 +127,12 @@ def describe_classes(
 def _workloads(jobs: pd.DataFrame) -> tuple[Ints, list[str]]:
     """Return a number per row for its kind of work, the rarer ones taken together."""
     if not has_values(jobs, "workload"):
-        return np.zeros(len(jobs), dtype=np.int64), [""]
+        return np.zeros(len(jobs), dtype=np.int16), [""]
     codes, names = codes_of(jobs["workload"])
     sizes = np.bincount(codes[codes >= 0], minlength=len(names))
     order = np.argsort(-sizes, kind="stable")
     kept = min(len(names), MOST_WORKLOADS)
-    new = np.full(len(names) + 1, kept, dtype=np.int64)
+    new = np.full(len(names) + 1, kept, dtype=np.int16)
     new[order[:kept]] = np.arange(kept)
     new[-1] = kept + 1  # code -1: missing
     labels = [names[place] for place in order[:kept]]
@@ -177,9 +178,11 @@ def _times(jobs: pd.DataFrame, clock: str) -> tuple[Ints | None, Ints | None]:
     if not has_values(jobs, "submit_s"):
         return None, None
     times = numbers(jobs, "submit_s")
-    of_week = hour_of_week(np.nan_to_num(times), clock)
-    hour = np.where(np.isnan(times), -1, of_week % 24)
-    return hour, np.where(np.isnan(times), -1, of_week // 24) if knows_weekdays(clock) else None
+    unknown = np.isnan(times)
+    of_week = hour_of_week(np.nan_to_num(times), clock).astype(np.int16)
+    hour, weekday = of_week % 24, of_week // 24
+    hour[unknown], weekday[unknown] = -1, -1
+    return hour, weekday if knows_weekdays(clock) else None
 
 
 def _profile(values: Ints | None, rows: Ints, size: int) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.trace.column_table import distinct_in, missing_in
 from prophase.trace.describe.column_arrays import Floats, has_values, numbers
 
 _NAMES = ("parent_id", "user", "group", "queue", "workload", "task", "name", "gpu_type")
@@ -45,7 +46,7 @@ class MissingColumn:
 
 def count_jobs(jobs: pd.DataFrame) -> JobCounts:
     """Count jobs, names and requested hours."""
-    distinct = {name: int(jobs[name].nunique()) for name in _NAMES if has_values(jobs, name)}
+    distinct = {name: distinct_in(jobs, name) for name in _NAMES if has_values(jobs, name)}
     most = {
         name: {str(k): int(n) for k, n in jobs[name].value_counts().head(_MOST_LISTED).items()}
         for name in _LISTED
@@ -74,8 +75,7 @@ def count_missing(tables: Mapping[str, pd.DataFrame]) -> tuple[MissingColumn, ..
     """Return how many values each column lacks, the emptiest first within its table."""
     found = []
     for name, table in tables.items():
-        # one column after the other: a large table is not in memory
-        lacking = {str(column): int(table[column].isna().sum()) for column in table.columns}
+        lacking = {str(column): missing_in(table, str(column)) for column in table.columns}
         columns = [
             MissingColumn(name, column, n, n / max(len(table), 1)) for column, n in lacking.items()
         ]

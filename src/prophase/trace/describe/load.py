@@ -94,11 +94,14 @@ def mean_load(begin: Floats, end: Floats, weight: Floats, edges: Floats) -> Floa
 
 def _area(since: Floats, weight: Floats, edges: Floats) -> Floats:
     """Return the area up to each edge under weights that set in at some time and stay."""
-    order = np.argsort(since, kind="stable")
-    weights = np.concatenate([[0.0], np.cumsum(weight[order])])
-    moments = np.concatenate([[0.0], np.cumsum(weight[order] * since[order])])
-    upto = np.searchsorted(since[order], edges)
-    found: Floats = edges * weights[upto] - moments[upto]
+    # before which edge each of them sets in
+    place = np.searchsorted(edges, since, side="right")
+    size = len(edges) + 1
+    weights = np.cumsum(np.bincount(place, weight, minlength=size))[: len(edges)]
+    # from the first edge on: sums of times since 1970 would lose digits
+    since = weight * (since - edges[0])
+    moments = np.cumsum(np.bincount(place, since, minlength=size))[: len(edges)]
+    found: Floats = (edges - edges[0]) * weights - moments
     return found
 
 

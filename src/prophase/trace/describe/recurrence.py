@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.trace.describe.column_arrays import (
     Floats,
@@ -88,10 +90,12 @@ def describe_recurrence(jobs: pd.DataFrame) -> Recurrence | NotComputable:
     ordering = next((c for c in ("submit_s", "submit_order", "start_s") if has_values(jobs, c)), "")
     when = numbers(jobs, ordering) if ordering else np.arange(len(jobs), dtype=np.float64)
     # the sort is stable: at equal times the order of the table decides
-    order = np.argsort(when, kind="stable")[: int((~np.isnan(when)).sum())]
+    order = np.argsort(when, kind="stable")[: int((~np.isnan(when)).sum())].astype(np.int32)
     when = when[order]
     duration = numbers(jobs, "duration_s")[order]
-    columns = {name: _codes(jobs, name)[order] for name in {n for key in usable for n in key}}
+    names = dict.fromkeys(name for key in usable for name in key)
+    columns = {name: _codes(jobs, name)[order] for name in names}
+    del order
     results = [_one_key(key, columns, duration) for key in usable]
     seen, _ = results[0]
     has_key = seen >= 0
@@ -115,9 +119,10 @@ def _usable(jobs: pd.DataFrame, key: tuple[str, ...]) -> bool:
 
 def _codes(jobs: pd.DataFrame, name: str) -> Ints:
     if name != "request":
-        return codes_of(jobs[name])[0]
+        return codes_of(jobs[name])[0].astype(np.int32)
     # a request is the same if all its numbers are, and a missing number is one too
-    return combined_codes([jobs[column] for column in _REQUEST if has_values(jobs, column)])
+    asked = (jobs[column] for column in _REQUEST if has_values(jobs, column))
+    return combined_codes(asked).astype(np.int32)
 
 
 def _one_key(
@@ -127,10 +132,10 @@ def _one_key(
     parts = [columns[name] for name in key]
     known = np.logical_and.reduce([part >= 0 for part in parts])
     # keys are numbered in order of appearance, so a new one is the greatest so far
-    code = combined_codes([pd.Series(part[known]) for part in parts])
-    greatest = np.maximum.accumulate(np.r_[-1, code[:-1]]) if code.size else code
+    code = _numbered(parts, known)
+    greatest = np.maximum.accumulate(np.r_[np.int32(-1), code[:-1]]) if code.size else code
     repeats = code <= greatest
-    seen = np.full(known.size, -1, dtype=np.int64)
+    seen = np.full(known.size, -1, dtype=np.int8)
     seen[known] = repeats
     often = np.bincount(code, minlength=1)[code] >= _OFTEN
     return seen, KeyRecurrence(
@@ -143,9 +148,20 @@ def _one_key(
     )
 
 
+def _numbered(parts: Sequence[Ints], known: NDArray[np.bool_]) -> Ints:
+    """Return one number per combination, in order of appearance; in place, as there may be many."""
+    code = np.zeros(int(known.sum()), np.int64)
+    for part in parts:
+        code *= int(part.max(initial=0)) + 1
+        code += part[known]
+        code = pd.factorize(code)[0]
+    return code.astype(np.int32)
+
+
 def _like_last(code: Ints, duration: Floats) -> float:
-    order = np.argsort(code, kind="stable")
+    order = np.argsort(code, kind="stable").astype(np.int32)
     code, duration = code[order], duration[order]
+    del order
     same = (code[1:] == code[:-1]) & (duration[1:] > 0) & (duration[:-1] > 0)
     if not same.any():
         return float("nan")

@@ -47,12 +47,14 @@ class TimeSpan:
 
 def span_of(jobs: pd.DataFrame, clock: str) -> TimeSpan | NotComputable:
     """Return when the trace begins and ends, by any of its clock columns."""
-    known = [numbers(jobs, column) for column in ("submit_s", "start_s", "end_s")]
-    times = np.concatenate(known)
-    times = times[~np.isnan(times)]
-    if not times.size:
+    clocks = [name for name in ("submit_s", "start_s", "end_s") if has_values(jobs, name)]
+    if not clocks:
         return NotComputable("no submit, start or end times")
-    first, last = float(times.min()), float(times.max())
+    # one column after the other: a large table is not in memory
+    ends = [(np.fmin.reduce(v), np.fmax.reduce(v)) for v in (numbers(jobs, c) for c in clocks)]
+    first, last = (float(one) for one in (np.fmin.reduce(ends)[0], np.fmax.reduce(ends)[1]))
+    if np.isnan(first):
+        return NotComputable("no submit, start or end times")
     return TimeSpan(
         first_s=first,
         last_s=last,

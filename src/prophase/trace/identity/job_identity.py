@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from prophase.errors import ParameterError
 from prophase.trace.engine import PARQUET
@@ -93,6 +95,22 @@ def identity_keys(jobs: pd.DataFrame) -> list[Key]:
     """Return tenant and kind of every job of a table that has them."""
     tenants = jobs[TENANT].fillna("") if TENANT in jobs else [""] * len(jobs)
     return [(str(t), str(k)) for t, k in zip(tenants, jobs[KIND].fillna("all"), strict=True)]
+
+
+def identity_codes(jobs: pd.DataFrame) -> tuple[NDArray[np.int64], dict[int, Key]]:
+    """Return a number per job for its tenant and kind, and the key that each number stands for."""
+    count = len(jobs)
+    whose, tenants = (
+        pd.factorize(jobs[TENANT]) if TENANT in jobs else (np.full(count, -1), pd.Index([]))
+    )
+    which, kinds = pd.factorize(jobs[KIND])
+    codes = (whose.astype(np.int64) + 1) * (len(kinds) + 1) + which + 1
+    keys = {}
+    for code in pd.unique(codes).tolist():
+        tenant, kind = divmod(code, len(kinds) + 1)
+        key = (str(tenants[tenant - 1]) if tenant else "", str(kinds[kind - 1]) if kind else "all")
+        keys[code] = key
+    return codes, keys
 
 
 def _is_complete(jobs: pd.DataFrame) -> bool:

@@ -43,6 +43,8 @@ _SENSORS = ("cpu_usage", "gpu_wrk_util", "avg_mem", "max_mem", "avg_gpu_wrk_mem"
             "max_gpu_wrk_mem", "read", "write", "read_count", "write_count")  # fmt: skip
 #: inst_id names a job; only with the worker's name it names a row of the sensor table
 _WORKER = ("inst_id", "worker_name")
+#: as they are, or added up per worker
+_SENSOR_TABLES = ("sensor", "sensor_by_worker")
 _MACHINE_METRICS = HEADERS["machine_metric"].split()[4:]
 _PLANS = ("inst_num", "plan_cpu", "plan_mem", "plan_gpu")
 #: plans and use come in percent of a core or GPU
@@ -94,8 +96,10 @@ def _read(dump: Dump) -> Tables:
             f"{dump.root}: holds no pai_instance_table (csv, .gz or .tar.gz) and no joined sample. "
             "Fetch the trace with: prophase fetch pai2020"
         )
-    # every table is looked up among the instances: they are parsed once
-    instances = dump.materialised(instances, "instance")
+    # every table is looked up among the instances: they are parsed once. The name of an instance
+    # counts where its worker has none
+    named = instances.worker_name.isnull().ifelse(instances.inst_name, ibis.null("string"))
+    instances = dump.materialised(instances.mutate(inst_name=named), "instance")
     return {"jobs": _jobs(_joined_all(dump, instances)), **tables}
 
 
@@ -140,9 +144,10 @@ def _columns(dump: Dump, table: str) -> ibis.Table | None:
 
 def _joined_all(dump: Dump, instances: ibis.Table) -> ibis.Table:
     """Join the raw tables onto the instance table, each by a key that is proven unique."""
+    # the largest first: what does not fit in memory has few columns on its way to the disk
+    rows = _with_sensors(dump, instances, instances)
     tasks, task_key = _tasks_with_their_job(dump), ("job_name", "task_name")
-    rows = _joined(dump, instances, tasks, task_key, "task", instances)
-    rows = _with_sensors(dump, rows, instances)
+    rows = _joined(dump, rows, tasks, task_key, "task", instances)
     metrics = _columns(dump, "machine_metric")
     rows = _joined(dump, rows, metrics, ("worker_name",), "machine_metric", instances)
     # a machine without a job is no orphan
@@ -197,7 +202,9 @@ def _jobs(rows: ibis.Table) -> ibis.Table:
     def column(name: str, kind: str = "float64") -> ibis.Value:
         return rows[name] if name in rows.columns else ibis.null(kind)
 
-    kept = {name: rows[name] for name in rows.columns if name.startswith(("_joined_", REASON))}
+    found = [f"_joined_{name}" for name in ("job", "group_tag", "task", *_SENSOR_TABLES)]
+    others = [name for name in rows.columns if name.startswith(("_joined_", REASON))]
+    kept = {name: rows[name] for name in dict.fromkeys([*found, *others]) if name in rows.columns}
     metrics = {f"after_{name}": rows[name] for name in _MACHINE_METRICS if name in rows.columns}
     status = rows.inst_status.cases(*_STATUS.items(), else_="unknown")
     row_name = ibis.coalesce(

@@ -159,9 +159,10 @@ def _pools(
     yield request.removeprefix("request_").replace("_", " "), everyone, everywhere
     if request != "request_gpus" or "gpu_type" not in jobs or "gpu_type" not in nodes:
         return
-    asked, there = jobs["gpu_type"].astype("string"), nodes["gpu_type"].astype("string")
+    (codes, names), there = pd.factorize(jobs["gpu_type"]), nodes["gpu_type"].astype("string")
     for kind in there.dropna().unique():
-        wants, has = ((one == kind).fillna(False).to_numpy(bool) for one in (asked, there))
+        has = (there == kind).fillna(False).to_numpy(bool)
+        wants = np.isin(codes, np.flatnonzero(pd.Index(names).astype("string") == kind))
         if wants.any() and not (wants.all() and has.all()):
             yield f"{kind} GPUs", wants, has
 
@@ -222,5 +223,7 @@ def _room(jobs: pd.DataFrame, nodes: pd.DataFrame, size: Floats) -> Floats:
         return np.full(len(jobs), largest)
     by_name = pd.Series(size, index=nodes["node_id"].astype("string"))
     by_name = by_name[~by_name.index.duplicated() & (by_name > 0).to_numpy()]
-    room = jobs["after_node"].astype("string").map(by_name)
-    return numbers(pd.DataFrame({"room": room.fillna(largest)}), "room")
+    codes, names = pd.factorize(jobs["after_node"])
+    rooms = by_name.reindex(pd.Index(names).astype("string")).fillna(largest)
+    # the last place is that of jobs without a node
+    return np.append(rooms.to_numpy(np.float64), largest)[codes]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.trace.column_table import in_file, missing_in
 from prophase.trace.lint.check_registry import (
     LintFinding,
     LintSubject,
@@ -49,14 +51,13 @@ _MAY_BE_CONSTANT = ("source", "instances", "gang_size", "wait_s", "priority")
 def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns with the same value in every row."""
     for table, frame in _main_tables(subject):
+        looked = [str(name) for name in frame.columns if name not in _MAY_BE_CONSTANT]
         constant = {
-            str(name): frame[name].dropna().iloc[0]
-            for name in frame.columns
-            if name not in _MAY_BE_CONSTANT and _is_constant(frame[name])
+            name: value for name in looked if (value := _only_value(frame, name)) is not None
         }
         suspicious = [name for name, value in constant.items() if _should_vary(table, name, value)]
         for name in suspicious:
-            known = frame[name].notna()
+            known = len(frame) - missing_in(frame, name)
             yield LintFinding(
                 "warning",
                 table,
@@ -69,8 +70,8 @@ def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
                 ),
                 "Treat it as unknown.",
                 column=name,
-                rows=int(known.sum()),
-                share=float(known.mean()),
+                rows=known,
+                share=known / len(frame),
             )
         dull = [name for name in constant if name not in suspicious]
         if dull:
@@ -101,7 +102,7 @@ def empty_column(subject: LintSubject) -> Iterator[LintFinding]:
         present = [
             str(name)
             for name in frame.columns
-            if name not in _MAY_BE_MISSING and frame[name].isna().all()
+            if name not in _MAY_BE_MISSING and missing_in(frame, str(name)) == len(frame)
         ]
         fillable = [name for name in subject.fills.get(table, ()) if name not in frame]
         if set(SCHEMAS[table].names) <= set(subject.fills.get(table, ())) | {"source"}:
@@ -168,9 +169,15 @@ def _placeholders(
         yield vast, f"{values[vast][0]:.3g}"
 
 
-def _is_constant(values: pd.Series) -> bool:
-    known = values.dropna()
-    return len(known) >= _FEW_ROWS and bool((known == known.iloc[0]).all())
+def _only_value(frame: pd.DataFrame, name: str) -> Any:
+    """Return the value that every row has that has any; None if there are several, or few rows."""
+    if (large := in_file(frame)) is not None:
+        extent = large.extents[name]
+        few = len(frame) - extent.missing < _FEW_ROWS
+        return None if few or extent.least != extent.greatest else extent.least
+    known = frame[name].dropna()
+    same = len(known) >= _FEW_ROWS and bool((known == known.iloc[0]).all())
+    return known.iloc[0] if same else None
 
 
 def _main_tables(subject: LintSubject) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from prophase.trace.column_table import missing_in
 from prophase.trace.lint.check_registry import (
     Floats,
     LintFinding,
@@ -88,7 +89,7 @@ def after_the_fact_input(subject: LintSubject) -> Iterator[LintFinding]:
     for name in subject.inputs:
         column = JOBS.get(name)
         known = column.known if column else "submit"
-        rows = int(jobs[name].notna().sum()) if name in jobs else 0
+        rows = len(jobs) - missing_in(jobs, name) if name in jobs else 0
         share = rows / len(jobs) if len(jobs) else 0.0
         if known == "after":
             yield LintFinding(
@@ -127,7 +128,7 @@ def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
         if found is None:
             continue
         outcome, how = found
-        known = int(subject.jobs[name].notna().sum())
+        known = len(subject.jobs) - missing_in(subject.jobs, str(name))
         yield LintFinding(
             "warning",
             "jobs",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from prophase import units
 from prophase.errors import FanOutError
-from prophase.trace.column_table import in_file
-from prophase.trace.describe.column_arrays import combined_codes
+from prophase.trace.column_table import distinct_in, in_file
+from prophase.trace.describe.column_arrays import combined_codes, has_values
 from prophase.trace.lint.check_registry import (
     LintFinding,
     LintSubject,
@@ -89,7 +89,7 @@ def repeated_node(subject: LintSubject) -> Iterator[LintFinding]:
 def duplicate_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that equal another in everything but their id."""
     jobs = subject.jobs
-    if not any(c in jobs and jobs[c].notna().any() for c in ("submit_s", "start_s", "end_s")):
+    if not any(has_values(jobs, name) for name in ("submit_s", "start_s", "end_s")):
         return  # without a clock, equal rows are equal kinds of job
     copies = copied_rows(jobs)
     if not copies.any():
@@ -124,7 +124,9 @@ def copied_rows(jobs: pd.DataFrame) -> np.ndarray:
     if not content or not clocks:
         return np.zeros(len(jobs), dtype=bool)
     # clocks are cheap to compare and leave few candidates for the rest
-    known = jobs[clocks].notna().any(axis=1).to_numpy()
+    known = np.zeros(len(jobs), dtype=bool)
+    for name in clocks:
+        known |= jobs[name].notna().to_numpy()
     suspects = known & jobs.duplicated(clocks, keep=False).to_numpy()
     marked = np.zeros(len(jobs), dtype=bool)
     marked[suspects] = jobs.loc[suspects, content].duplicated().to_numpy()
@@ -135,7 +137,7 @@ def _measured(jobs: pd.DataFrame) -> np.ndarray:
     """Mark rows in which at least two quantities were measured above zero."""
     count = np.zeros(len(jobs), dtype=int)
     for name in MEASURED:
-        if name in jobs and jobs[name].nunique() > len(jobs) / 20:
+        if name in jobs and distinct_in(jobs, name) > len(jobs) / 20:
             count += numbers(jobs, name) > 0
     return count >= 2
 
@@ -144,7 +146,7 @@ def _without_measurements(jobs: pd.DataFrame, copies: np.ndarray) -> Severity:
     """Warn if there are far more equal rows than rows with these values meet by chance."""
     rows = sampled(jobs)
     columns = [name for name in jobs.columns if name not in NAMES]
-    if "parent_id" in jobs and jobs["parent_id"].notna().any():
+    if has_values(jobs, "parent_id"):
         return "info"
     bits = sum(_collision_bits(rows[name]) for name in columns if name != "end_s")
     by_chance = len(jobs) ** 2 / 2 * 2.0**-bits
@@ -232,7 +234,7 @@ def _inside_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     if not used or "job_id" not in jobs or len(unit) < 2:
         return
     numbered = bool(repeated_ids(jobs).any())
-    parents = "parent_id" in jobs and bool(jobs["parent_id"].notna().any())
+    parents = has_values(jobs, "parent_id")
     marked, several, groups = np.zeros(len(jobs), np.bool_), 0, []
     for part, places in _parts(jobs, "parent_id" if parents else "job_id"):
         rows, of_several, found = _crossed(part, used, unit, numbered, parents)
