@@ -157,8 +157,8 @@ class SweepRequest(BaseModel):
         list[Annotated[float, Field(gt=0, le=100)]], Field(min_length=1, max_length=20)
     ] = [1.0]
     sharing: Annotated[list[Literal["on", "off"]], Field(min_length=1, max_length=2)] = ["on"]
-    seeds: Annotated[int, Field(ge=1, le=200)] = 10
-    block_h: Annotated[float, Field(gt=0, le=1_000)] = 24.0
+    seeds: Annotated[int, Field(ge=0, le=200)] = 10
+    block_h: Annotated[float, Field(gt=0, le=1_000)] | None = None
     measure: Annotated[list[Word], Field(max_length=10)] = []
     leave_out_unfit: bool = False
 
