@@ -95,7 +95,7 @@ def test_ctrl_c_between_two_cells_ends_the_worker_processes():
 def test_a_second_run_replays_only_what_is_missing(tmp_path: Path):
     calls: list[tuple[int, int]] = []
     run_sweep(trace(), PLAN, folder=tmp_path / "s")
-    larger = SweepPlan(["1x4", "1x6"], {"order": ["fifo", "shortest"]}, seeds=4)
+    larger = replace(PLAN, seeds=4)
     again = run_sweep(
         trace(),
         larger,

@@ -186,11 +186,11 @@ def busy_spells(days: int, spell: int) -> Workload:
 
 def test_blocks_are_as_long_as_the_backlog_lasts():
     five = Cluster.parse("5x1")
-    short = blocks_for(busy_spells(60, 1), [five], BASE)
-    long = blocks_for(busy_spells(60, 5), [five], BASE)
+    short = blocks_for(busy_spells(60, 1), five, BASE)
+    long = blocks_for(busy_spells(60, 5), five, BASE)
     assert short.run < long.run
     assert long.run >= 5
-    assert blocks_for(trace(), [five], BASE, 24.0).run == 1
+    assert blocks_for(trace(), five, BASE, 24.0).run == 1
 
 
 def test_a_trace_too_short_for_its_backlog_gets_the_recorded_change_and_no_interval():

@@ -174,11 +174,11 @@ class DrawnBlocks:
 
 def blocks_for(
     workload: Workload,
-    clusters: Iterable[Cluster],
+    cluster: Cluster,
     policy: Mapping[str, Any],
     block_h: float | None = None,
 ) -> DrawnBlocks:
-    """Return blocks that hold the backlog of all clusters, or blocks of so many hours.
+    """Return blocks that hold the backlog of a replay, or blocks of so many hours.
 
     The trace is replayed as recorded. Days in a row stay together for as long as the load and the
     waiting remember themselves: see ``prophase.stats.block_length``.
@@ -189,9 +189,7 @@ def blocks_for(
     if block_h is not None:
         return DrawnBlocks(block_h, 1, Resampler(workload, block_h).blocks)
     settings = {**policy, "leave_out_unfit": True}
-    run, blocks = max(
-        days_of_backlog(simulate(workload, cluster, **settings)) for cluster in clusters
-    )
+    run, blocks = days_of_backlog(simulate(workload, cluster, **settings))
     why_not = ""
     if blocks // run < LEAST_BLOCKS:
         held = f"the load and the backlog hold together for {run} days" if run > 1 else ""

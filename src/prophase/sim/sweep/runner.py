@@ -193,7 +193,9 @@ def _prepared(
         {name: one.without(stuck, why) for name, one in sized.items()},
     )
     try_policies(kept, next(iter(clusters.values())), map(dict, plan.policy_settings))
-    drawn = blocks_for(kept, clusters.values(), dict(plan.policy_settings[0]), plan.block_h)
+    # of the first combination, so that more of them find the finished cells again
+    first = next(iter(clusters.values()))
+    drawn = blocks_for(kept, first, dict(plan.policy_settings[0]), plan.block_h)
     setting = SweepSetting(
         {
             name: (Resampler(one.workload, drawn.block_h, drawn.run), one.ladder)

@@ -118,7 +118,7 @@ def compare_scenarios(
         Hours that stay together; chosen from the data if not given, see ``blocks_for``.
     """
     first = scenarios[0]
-    blocks = blocks_for(first.workload, [first.cluster], first.policy, block_h)
+    blocks = blocks_for(first.workload, first.cluster, first.policy, block_h)
     drawn = drawing(scenarios, blocks)
     require_blocks(drawn[0][1], seeds, chosen=block_h is None)
     last = AS_RECORDED if blocks.why_not else seeds

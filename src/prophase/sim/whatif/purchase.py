@@ -191,7 +191,7 @@ def cheapest_mix(
     search = next(one for one in searches if one.scenario.name == best.scenario)
     neighbours = search.neighbours(best.mix)
     now = search.scenario
-    blocks = blocks_for(now.workload, [now.cluster], now.policy)
+    blocks = blocks_for(now.workload, now.cluster, now.policy)
     holds_on, drawn = None, 0
     notes = [f"{one.scenario.name}: {one.stopped}" for one in searches if one.stopped]
     if blocks.why_not:

@@ -130,7 +130,7 @@ def smallest_clusters(
     9
     """
     first = scenarios[0]
-    blocks = blocks or blocks_for(first.workload, [first.cluster], first.policy)
+    blocks = blocks or blocks_for(first.workload, first.cluster, first.policy)
     drawn = drawing(scenarios, blocks)
     require_blocks(drawn[0][1], seeds, chosen=True)
     seeds = AS_RECORDED if blocks.why_not else seeds
