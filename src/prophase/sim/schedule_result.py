@@ -288,7 +288,7 @@ def _theory_notes(theory: Mapping[str, Any]) -> list[str]:
     if "not_computable" in theory:
         return [f"Theory: not computable: {theory['not_computable']}"]
     said = [
-        f"{one['view']}: mean wait, 95 % interval over days: "
+        f"{one['view']}: mean wait, 95 % interval over blocks that hold the backlog: "
         f"{units.number(one['wait_mean_low_s'])} to {units.number(one['wait_mean_high_s'])} s."
         for one in theory["columns"]
         if one["wait_mean_high_s"] is not None

@@ -142,6 +142,8 @@ class QueueingRequest(BaseModel):
     preemptive: bool = False
     resource: Literal["gpus", "cores", "jobs"] = "gpus"
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    cluster: Short | None = None
+    queue: Literal["skip", "strict"] = "skip"
 
 
 class SweepRequest(BaseModel):
