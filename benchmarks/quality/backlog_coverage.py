@@ -1,12 +1,14 @@
 """How often do the intervals of `whatif` hold the truth where backlogs last for days?
 
 Traces are invented, so the truth is known: a cluster of four nodes with one GPU each, jobs of
-exponential length that arrive at random at a load that changes from day to day, in five ways.
+exponential length that arrive at random at a load that changes from day to day, in six ways.
 
 - `calm`: every day the same load of 0.7, 28 days
 - `weeks`: each week has a load of its own around 0.8, some far above 1, 84 days
 - `fading`: busy days are followed by busy days (correlation 0.8) around 0.88, 60 days
 - `slow`: the same with a correlation of 0.93, 90 days: busy spells of a fortnight
+- `spells`: days of a load of 0.6, and busy spells of 1.25 that last for six days in the mean, 75
+  days; no rule was chosen on it
 - `overload`: a load of 1.15 on average, 30 days: the backlog only grows
 
 Changes: one more node, and 20 % more jobs. The truth is the change of the mean wait of all such
@@ -52,6 +54,12 @@ def daily_load(kind: str, rng: np.random.Generator) -> NDArray[np.float64]:
         return 0.8 * np.repeat(rng.lognormal(-0.045, 0.3, 12), 7)
     if kind == "overload":
         return 1.15 * rng.lognormal(-0.045, 0.3, 30)
+    if kind == "spells":
+        busy, load = rng.random() < 0.4, np.empty(75)
+        for day in range(75):
+            load[day] = 1.25 if busy else 0.6
+            busy ^= rng.random() < (1 / 6 if busy else 1 / 9)
+        return load * rng.lognormal(-0.005, 0.1, 75)
     memory, days = (0.8, 60) if kind == "fading" else (0.93, 90)
     state = np.empty(days)
     state[0] = rng.normal()
@@ -60,7 +68,7 @@ def daily_load(kind: str, rng: np.random.Generator) -> NDArray[np.float64]:
     return 0.88 * np.exp(0.25 * state - 0.03)
 
 
-KINDS = ("calm", "weeks", "fading", "slow", "overload")
+KINDS = ("calm", "weeks", "fading", "slow", "spells", "overload")
 
 
 def invented(kind: str, rng: np.random.Generator, more: float = 1.0) -> Workload:

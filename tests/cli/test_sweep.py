@@ -15,7 +15,10 @@ import psutil
 import pytest
 
 JOBS = 1000
-SWEEP = ("--cluster", "1x8,2x8", "--order", "fifo,shortest", "--workers", "2", "--out", "s")
+SWEEP = (
+    "--cluster", "1x8,2x8", "--order", "fifo,shortest", "--block", "24h", "--workers", "2",
+    "--out", "s",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -79,7 +82,18 @@ def test_a_killed_sweep_keeps_what_it_finished_and_goes_on(prophase_here, dump, 
 
 
 def test_parts_run_apart_make_the_whole(prophase_here, dump, tmp_path):
-    words = ("sweep", dump, "--cluster", "1x8,2x8", "--seeds", "2", "--workers", "1")
+    words = (
+        "sweep",
+        dump,
+        "--cluster",
+        "1x8,2x8",
+        "--seeds",
+        "2",
+        "--block",
+        "24h",
+        "--workers",
+        "1",
+    )
     alone = prophase_here(*words, "--out", "alone", "--format", "json")
     told = prophase_here(*words, "--export", "slurm-array", "--tasks", "4", "--out", "s")
     assert "6 cells in 4 tasks: sbatch s/array.sbatch" in told.stderr
@@ -122,7 +136,7 @@ def test_a_plan_file_and_options_on_top_of_it(prophase_here, dump, tmp_path):
     answer = json.loads(done.stdout)
     assert answer["seeds"] == 2
     assert [(row["place"], row["load"]) for row in answer["rows"]] == [("fgd", 0.5), ("fgd", 1.0)]
-    assert {"p95_wait_s", "p95_wait_s_low", "p95_wait_s_trace"} <= set(answer["rows"][0])
+    assert {"p95_wait_s", "p95_wait_s_low"} <= set(answer["rows"][0])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +146,6 @@ def test_a_plan_file_and_options_on_top_of_it(prophase_here, dump, tmp_path):
         (("--cluster", "4x8", "--order", "shortst"), "Did you mean 'shortest'"),
         (("--cluster", "4x8", "--order", ""), "empty"),
         (("--cluster", "4x8,"), "empty"),
-        (("--cluster", "4x8", "--seeds", "0"), "seeds is 0"),
         (("--cluster", "4x8", "--load", "lots"), "not a number"),
         (("--cluster", "4x8", "--vary", "estimate"), "NAME=VALUE"),
         (("--cluster", "4x8", "--vary", "preemt=on"), "no setting"),

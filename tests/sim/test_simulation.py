@@ -205,3 +205,25 @@ def test_a_refusal_names_the_gpu_types_that_are_missing() -> None:
     typed = jobs(request_gpus=[1.0, 1.0], gpu_type=["H100|A100", "T4"])
     with pytest.raises(InputError, match="GPU type A100 and H100; the cluster has T4"):
         simulate(Workload.from_jobs(typed), Cluster.parse("1x2 T4"))
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ([1.0], r"returned shape \(1,\) for 2 jobs"),
+        ([np.nan, 1.0], "returned NaN for 1 of them, job a first"),
+        (["x", "y"], "it returned list: could not convert"),
+        (None, r"returned shape \(\) for 2 jobs"),
+    ],
+)
+def test_an_order_in_plain_python_that_returns_nonsense_is_refused(returned, said):
+    jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 60.0})
+    workload = Workload.from_jobs(jobs.assign(request_gpus=1.0))
+
+    def mine(workload):
+        return returned
+
+    with pytest.raises(ParameterError, match=f"order mine: .*{said}"):
+        simulate(workload, Cluster.parse("1x1"), order=mine)
+    with pytest.raises(ParameterError, match="order is 3, but is a name"):
+        simulate(workload, Cluster.parse("1x1"), order=3)

@@ -80,6 +80,7 @@ def test_a_request_that_is_not_a_number_is_refused():
         ({"request_gpus": [1e30, 1.0]}, "more than there can be.*: j0"),
         ({"instances": [1.0, np.inf]}, r"infinite amount \(instances\): j1"),
         ({"instances": [-3.0, 1.0]}, "instances is negative.*: j0"),
+        ({"instances": [2.5, 1.0]}, "instances is not whole.*: j0"),
     ],
 )
 def test_requests_that_nobody_can_make_are_refused_and_their_jobs_named(columns, said):

@@ -10,6 +10,7 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, show_result
+from prophase.cli.replay_options import ClusterSettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import GoalOption, SeedOption
 from prophase.cli.trace_options import SourceOption
@@ -51,13 +52,14 @@ def command(
     model: Annotated[
         str,
         typer.Argument(
-            help="mmc, mmck, loss, mg1, mgc, mdc, ggc, priorities, gangs, staffing or trace; "
-            "`list` explains them."
+            help="mmc, mmck, loss, mg1, mgc, mdc, ggc, priorities, gangs, staffing, pools or "
+            "trace; `list` explains them."
         ),
     ],
     queue: QueueModelSettings,
     path: Annotated[
-        Path | None, typer.Argument(help="trace: a workspace, or a file or folder of a trace.")
+        Path | None,
+        typer.Argument(help="trace, pools: a workspace, or a file or folder of a trace."),
     ] = None,
     over: Annotated[
         list[str] | None,
@@ -79,6 +81,15 @@ def command(
         typer.Option("--server-is", help="trace: a server is one of gpus, cores, jobs."),
         Formerly("--resource"),
     ] = "gpus",
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="pools: nodes x GPUs and type, e.g. '50x8 V100, 20x2 T4', or a node list."
+        ),
+    ] = None,
+    turns: Annotated[
+        str, typer.Option("--queue", help="pools: skip or strict, as in prophase simulate.")
+    ] = "skip",
     seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:
@@ -98,6 +109,8 @@ def command(
     --class name=batch,arrivals=5/h,service=1h`
 
     `prophase queueing trace philly.csv.gz --servers 600`
+
+    `prophase queueing pools ws --cluster '50x8 V100, 20x2 T4'`
     """
     from prophase.sim.queueing.questions import QueueQuestion, answer_question
 
@@ -109,13 +122,22 @@ def command(
         preemptive=preemptive,
         resource=resource,
         seed=seed,
+        cluster=cluster,
+        queue=turns,
     )
-    show_result(answer_question(asked, lambda: _opened(path, source)), format)
+    answer = answer_question(
+        asked,
+        lambda: _opened(path, source, ["jobs"] if model == "trace" else None),
+        lambda trace, named: ClusterSettings(cluster=named).of(trace, path or Path(), source),
+    )
+    show_result(answer, format)
 
 
-def _opened(path: Path | None, source: str | None) -> Trace:
+def _opened(path: Path | None, source: str | None, tables: list[str] | None) -> Trace:
     from prophase.cli.provenance import open_trace
 
     if path is None:
-        raise ParameterError("trace needs a path: a workspace, or a file or folder of a trace.")
-    return open_trace(path, source=source, tables=["jobs"])
+        raise ParameterError(
+            "this model needs a path: a workspace, or a file or folder of a trace."
+        )
+    return open_trace(path, source=source, tables=tables)

@@ -57,8 +57,8 @@ class Axes:
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Clusters, e.g. '50x8,60x8', 'own,own*0.8', or kinds joined by +: "
-            "'50x8 V100 + 20x2 T4'. [default: own, the trace's nodes]"
+            help="Clusters, e.g. '50x8,60x8', 'own,own*0.8', kinds joined by +: '50x8 V100 + "
+            "20x2 T4', or a node list (then own). [default: own, the trace's nodes]"
         ),
     ] = None
     order: Annotated[
@@ -69,6 +69,10 @@ class Axes:
     )
     queue: Annotated[
         str | None, typer.Option(help="Behind a job that does not fit: e.g. skip,strict,easy.")
+    ] = None
+    estimate: Annotated[
+        str | None,
+        typer.Option(help="Columns with the run times that backfilling plans with."),
     ] = None
     sharing: Annotated[
         str | None,
@@ -142,8 +146,9 @@ def command(
 ) -> None:
     """Replay a trace under all combinations of policy, sharing, sizing, cluster and load.
 
-    Each combination is replayed on the trace as recorded and on --seeds traces whose days are
-    resampled; all combinations use the same jobs, so differences are paired. Stop it
+    Each combination is replayed on the trace as recorded, which ranks it, and for intervals on
+    --seeds traces of resampled days, as many in a row as the backlog lasts; all combinations use
+    the same jobs, so differences are paired. Stop it
     at any time: the same command runs only what is missing. Combinations are ranked, and those
     on the Pareto front are marked.
 
@@ -171,8 +176,10 @@ def command(
     from prophase.study.sweep_report import sweep_answer, usual_measures
     from prophase.workers import parse_workers
 
+    listed = axes.nodes
     asked: JsonObject = read_plan(plan) if plan else {"policies": {}}
-    for name, text in (("order", axes.order), ("place", axes.place), ("queue", axes.queue)):
+    for name in ("order", "place", "queue", "estimate"):
+        text = getattr(axes, name)
         if text is not None:
             asked["policies"][name] = _items(text)
     for text in axes.vary or []:
@@ -183,7 +190,7 @@ def command(
         parts = values.split(";") if name.strip() in _RULES or ";" in values else _items(values)
         asked["policies"][name.strip()] = [_value(item.strip()) for item in parts if item.strip()]
     if axes.cluster is not None:
-        asked["clusters"] = _items(axes.cluster)
+        asked["clusters"], listed = _clusters(axes)
     if axes.load is not None:
         asked["loads"] = [_number(item) for item in _items(axes.load)]
     for name, text in (("sizings", axes.sizing), ("sharing", axes.sharing)):
@@ -204,7 +211,7 @@ def command(
             found.update(count=count, total=total, before=found.get("before", count))
             progress(f"{count:,} of {total:,} cells", 100 * count / total)
 
-        jobs, own = _opened(path, source, axes.nodes)
+        jobs, own = _opened(path, source, listed)
         sizings, said = _sized(jobs, wanted, lambda name: progress(f"sizing jobs: {name}", None))
         if division.export or division.part:
             told = _divided(
@@ -320,6 +327,20 @@ def _sized(
     from prophase.study.request_scenarios import sizings_of
 
     return sizings_of(jobs, plan.sizings, show=show)
+
+
+def _clusters(axes: Axes) -> tuple[list[str], Path | None]:
+    """Return the clusters by name and the node list; a file among them is the one called own."""
+    named = _items(axes.cluster or "")
+    files = [name for name in named if name and Path(name).exists()]
+    if not files:
+        return named, axes.nodes
+    if len(files) > 1 or (axes.nodes is not None and Path(files[0]) != axes.nodes):
+        raise ParameterError(
+            f"--cluster {axes.cluster}: one node list can be swept, the cluster called own. "
+            "Write other clusters in short, such as '50x8 V100 96c 512g + 20x2 T4'."
+        )
+    return ["own" if name == files[0] else name for name in named], Path(files[0])
 
 
 def _items(text: str) -> list[str]:

@@ -31,10 +31,9 @@ PLENTY = 1 << 40
 _MOST_GPUS = 63
 #: more than any real cluster has; a slip of the finger would run for hours before it shows
 MOST_NODES = 1_000_000
-_SIZE = re.compile(
-    r"\s*(\d+)\s*x\s*(\d+)\s*([A-Za-z][\w-]*)?"
-    r"(?:\s+(\d+(?:\.\d+)?)\s*[cC])?(?:\s+(\d+(?:\.\d+)?)\s*[gG])?\s*"
-)
+#: how a short form of nodes ends
+CORES_AND_MEMORY = r"(?:\s+(\d+(?:\.\d+)?)\s*[cC])?(?:\s+(\d+(?:\.\d+)?)\s*[gG])?\s*"
+_SIZE = re.compile(r"\s*(\d+)\s*x\s*(\d+)\s*([A-Za-z][\w-]*)?" + CORES_AND_MEMORY)
 
 #: the type of GPUs whose type nobody stated
 UNNAMED = "GPU"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, nearest
-from prophase.sim.cluster import Cluster
+from prophase.sim.cluster import CORES_AND_MEMORY, Cluster
 from prophase.sim.signatures import CPU, FEATURES, GPU_TYPE, GPUS, MEMORY, Ints
 
 _OWN = re.compile(r"own\s*(?:\*\s*(\d+(?:\.\d+)?))?")
@@ -95,27 +95,29 @@ def _copy_names(nodes: pd.DataFrame, copy: int) -> pd.Series:
     return nodes["node_id"].astype(str) + f"+{copy}"
 
 
-_FORM = re.compile(r"\s*(\d+)\s*x\s*(\d+)?\s*([A-Za-z][\w-]*)?\s*")
+_FORM = re.compile(r"\s*(\d+)\s*x\s*(\d+)?\s*([A-Za-z][\w-]*)?" + CORES_AND_MEMORY)
 
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """So many nodes of a kind; GPUs or type are None where they are not said."""
+    """So many nodes of a kind; what is not said is None."""
 
     nodes: int
     gpus: int | None
     gpu_type: str | None
+    cpu_cores: float | None = None
+    memory_gib: float | None = None
 
 
 def parse_nodes(text: str) -> list[NodeGroup]:
-    """Read nodes x GPUs and a type; several joined by ``+`` or a comma.
+    """Read nodes x GPUs, type, cores and GiB as ``Cluster.parse``; joined by ``+`` or a comma.
 
     Examples
     --------
     >>> parse_nodes("16xA10")
-    [NodeGroup(nodes=16, gpus=None, gpu_type='A10')]
-    >>> parse_nodes("4x8 V100 + 2x2")[1]
-    NodeGroup(nodes=2, gpus=2, gpu_type=None)
+    [NodeGroup(nodes=16, gpus=None, gpu_type='A10', cpu_cores=None, memory_gib=None)]
+    >>> parse_nodes("4x8 V100 + 2x2 T4 32c")[1]
+    NodeGroup(nodes=2, gpus=2, gpu_type='T4', cpu_cores=32.0, memory_gib=None)
     """
     groups = []
     for part in re.split(r"[+,]", text):
@@ -123,9 +125,11 @@ def parse_nodes(text: str) -> list[NodeGroup]:
         if not match or not int(match[1]) or (match[2] is None and match[3] is None):
             raise ParameterError(
                 f"nodes {part.strip()!r} are not understood. Write nodes x GPUs and a type, such "
-                "as '16x8 A10', or 16xA10 for 16 nodes like those the cluster has."
+                "as '16x8 A10' or '16x8 A10 64c 512g', or 16xA10 for 16 nodes like those there are."
             )
-        groups.append(NodeGroup(int(match[1]), int(match[2]) if match[2] else None, match[3]))
+        gpus = int(match[2]) if match[2] else None
+        cores, memory = (float(match[place]) if match[place] else None for place in (4, 5))
+        groups.append(NodeGroup(int(match[1]), gpus, match[3], cores, memory))
     return groups
 
 
@@ -172,6 +176,11 @@ def _matching(cluster: Cluster, group: NodeGroup) -> np.ndarray:
     if group.gpu_type is not None:
         types = cluster.nodes["gpu_type"].fillna("").astype(str).str.lower()
         fits &= (types == group.gpu_type.lower()).to_numpy()
+    for column, stated in (("cpu_cores", group.cpu_cores), ("memory_gib", group.memory_gib)):
+        if stated is not None:
+            fits &= (
+                (cluster.nodes[column] == stated).to_numpy() if column in cluster.nodes else False
+            )
     return fits
 
 
@@ -191,8 +200,14 @@ def _new_kind(cluster: Cluster, group: NodeGroup) -> tuple[pd.DataFrame, str]:
     row = pd.DataFrame({"node_id": [""], "gpus": [float(gpus)], "gpu_type": [kind]})
     with_gpus = cluster.nodes[cluster.matrix[:, GPUS] > 0]
     said = []
-    for column, unit in (("cpu_cores", "cores"), ("memory_gib", "GiB")):
-        if column in with_gpus and with_gpus[column].notna().any():
+    for column, unit, stated in (
+        ("cpu_cores", "cores", group.cpu_cores),
+        ("memory_gib", "GiB", group.memory_gib),
+    ):
+        if stated is not None:
+            row[column] = stated
+            said.append(f"{stated:.4g} {unit}")
+        elif column in with_gpus and with_gpus[column].notna().any():
             each = float((with_gpus[column] / with_gpus["gpus"]).median()) * max(gpus, 1)
             row[column] = each
             said.append(f"{each:.4g} {unit}")

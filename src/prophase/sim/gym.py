@@ -33,7 +33,7 @@ class SchedulingEnv(gymnasium.Env[Floats, int]):  # type: ignore[misc]
 
     Actions 0 ... ``slots`` - 1 start that job of the queue; ``slots`` lets time go on. A job that
     does not fit, or a place of the queue that is empty, is masked (``action_masks``); chosen all
-    the same, time goes on.
+    the same, time goes on, and ``info["refused"]`` says why.
 
     Parameters
     ----------
@@ -75,6 +75,10 @@ class SchedulingEnv(gymnasium.Env[Floats, int]):  # type: ignore[misc]
     ) -> None:
         if slots < 1:
             raise ParameterError(f"slots = {slots}: the agent has to see at least one job.")
+        if not isinstance(cluster, Cluster):
+            raise ParameterError(
+                f"cluster is {cluster!r}: pass a Cluster, as Cluster.parse('4x8')."
+            )
         self._workload, self._cluster, self._place = workload, cluster, place
         self._slots, self._estimate = slots, estimate
         size = slots * _JOB_NUMBERS + 2 * len(cluster) + 1
@@ -90,6 +94,11 @@ class SchedulingEnv(gymnasium.Env[Floats, int]):  # type: ignore[misc]
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(1 << 31))
         workload = self._workload(drawn) if callable(self._workload) else self._workload
+        if not isinstance(workload, Workload):
+            raise ParameterError(
+                f"the episode's jobs are {workload!r}: pass a Workload, or a function that takes a "
+                "seed and returns one, as Workload.from_jobs(table)."
+            )
         if self._estimate not in workload.jobs:
             raise ParameterError(f"the job table has no column {self._estimate} with estimates.")
         self._state = open_state(
@@ -106,14 +115,27 @@ class SchedulingEnv(gymnasium.Env[Floats, int]):  # type: ignore[misc]
             raise ParameterError(f"action {action!r} is none of 0 to {self._slots}.")
         if action < min(self._slots, len(state.queue)) and state.start(state.queue[action]):
             return self._observation(), 0.0, False, False, {"now_s": state.now}
+        refused = self._why_refused(action)
         before, waiting = state.now, len(state.queue)
         ended = next(self._steps, None) is None
         stuck = ended and bool(state.queue)
         passed = waiting * (state.now - before)
         reward = -passed / len(state.workload) / _HOUR_S
         info = {"now_s": state.now, "waiting_for_ever": len(state.queue) if stuck else 0}
+        if refused:
+            info["refused"] = refused
         # jobs that nobody started before the last event: the episode is cut off
         return self._observation(), reward, ended and not stuck, stuck, info
+
+    def _why_refused(self, action: int) -> str:
+        """Say why an action starts no job; nothing where it lets time go on, as it should."""
+        state = self._open()
+        if action == self._slots:
+            return ""
+        if action >= len(state.queue):
+            return f"action {action}: only {len(state.queue)} jobs wait, so time goes on"
+        job = state.workload.jobs["job_id"].iloc[state.queue[action]]
+        return f"action {action}: job {job} does not fit now, so time goes on"
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Tell which actions do something: jobs that fit now, and letting time go on."""

@@ -109,7 +109,7 @@ def replay_result(values: Mapping[str, Any], **told: Any) -> Result:
     tables = [Table("measures", [_in_words(row) for row in rows if _is_printed(row)])]
     notes = list(values.get("notes", ()))
     if "overload" in values:
-        tables.insert(0, _overload_table(values["overload"]))
+        tables.insert(0, overload_table(values["overload"]))
     records: list[Row] = list(rows)
     if classes := values.get("classes"):
         by = values["by"]
@@ -140,13 +140,18 @@ def replay_result(values: Mapping[str, Any], **told: Any) -> Result:
     )
 
 
-def _overload_table(overload: Mapping[str, Any]) -> Table:
+def overload_table(overload: Mapping[str, Any]) -> Table:
     """Return what leads where jobs ask for more than there is: growth, throughput, what holds."""
-    resource = overload["resource"]
     rows = [
-        {"overload": f"{resource} that would hold: more than", "value": overload["needed"]},
-        {"overload": f"{resource} there are", "value": overload["capacity"]},
-        {"overload": "backlog at the last submission, hours of all of them",
+        *(
+            row
+            for one in (overload, *overload["also"])
+            for row in (
+                {"overload": f"{one['resource']}, needed: more than", "value": one["needed"]},
+                {"overload": f"{one['resource']}, today", "value": one["capacity"]},
+            )
+        ),
+        {"overload": f"backlog at the last submission, hours of all {overload['resource']}",
          "value": overload["backlog_h"]},
         {"overload": "more of it every day, hours", "value": overload["backlog_growth_h_per_day"]},
         {"overload": "jobs submitted per day", "value": overload["jobs_submitted_per_day"]},
@@ -283,7 +288,7 @@ def _theory_notes(theory: Mapping[str, Any]) -> list[str]:
     if "not_computable" in theory:
         return [f"Theory: not computable: {theory['not_computable']}"]
     said = [
-        f"{one['view']}: mean wait, 95 % interval over days: "
+        f"{one['view']}: mean wait, 95 % interval over blocks that hold the backlog: "
         f"{units.number(one['wait_mean_low_s'])} to {units.number(one['wait_mean_high_s'])} s."
         for one in theory["columns"]
         if one["wait_mean_high_s"] is not None

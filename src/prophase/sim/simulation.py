@@ -351,12 +351,36 @@ def _estimates(workload: Workload, column: str, noise: float, seed: int) -> Floa
     return longest
 
 
+def _keys_of(order: Callable[[Workload], Floats], workload: Workload) -> Floats:
+    """Return the keys of an order in plain Python; nonsense is refused with what is wrong."""
+    name = getattr(order, "__name__", repr(order))
+    said = f"order {name}: return one number per job, the smallest goes first; "
+    returned = order(workload)
+    try:
+        keys: Floats = np.asarray(returned, np.float64)
+    except (TypeError, ValueError) as cause:
+        raise ParameterError(f"{said}it returned {type(returned).__name__}: {cause}.") from cause
+    if keys.shape != (len(workload),):
+        raise ParameterError(f"{said}it returned shape {keys.shape} for {len(workload):,} jobs.")
+    if np.isnan(keys).any():
+        first = workload.jobs["job_id"].iloc[int(np.isnan(keys).argmax())]
+        raise ParameterError(
+            f"{said}it returned NaN for {int(np.isnan(keys).sum()):,} of them, job {first} first."
+        )
+    return keys
+
+
 def _order(
     order: str | Callable[[Workload], Floats], workload: Workload, options: dict[str, Any]
 ) -> tuple[OrderPolicy | None, Floats]:
     """Return the order if it moves, and the keys of one that does not."""
     if callable(order):
-        return None, np.asarray(order(workload), np.float64)
+        return None, _keys_of(order, workload)
+    if not isinstance(order, str):
+        raise ParameterError(
+            f"order is {order!r}, but is a name such as 'fifo', 'column:NAME', or a function of "
+            "the workload that returns a number per job."
+        )
     if order.startswith("column:"):
         return None, workload.key(order.removeprefix("column:"))
     policy: OrderPolicy = named(order, order_policies(), "order")

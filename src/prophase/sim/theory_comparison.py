@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from prophase.errors import InputError
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.sim.cluster import Cluster
+from prophase.sim.measures.backlog_blocks import mean_wait
 from prophase.sim.queueing.assumptions import Assumption
 from prophase.sim.queueing.exact_waits import exact_waits
 from prophase.sim.queueing.ggc import ggc
@@ -23,9 +24,10 @@ from prophase.sim.queueing.mgc import mgc
 from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.queue_answer import QueueAnswer
 from prophase.sim.queueing.trace_theory import TraceTheory, customers_of, trace_theory
+from prophase.sim.queueing.typed_pools import typed_pools
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import CPU, Floats
-from prophase.stats import Estimate, calendar_blocks, mean
+from prophase.stats import Estimate
 
 #: means within this factor of each other are called alike
 _ALIKE = 1.5
@@ -44,7 +46,8 @@ class WaitColumn:
     utilisation : float
         Busy share of the servers over that same time.
     wait_mean : Estimate
-        Mean wait in seconds with its interval over days; formulas and single days have none.
+        Mean wait in seconds with its interval over blocks of days that hold the backlog; formulas
+        and short traces have none.
     """
 
     view: str
@@ -110,12 +113,30 @@ class TheoryComparison:
 def schedule_beside_theory(schedule: Schedule) -> TheoryComparison:
     """Compare a schedule with queueing theory, and with the trace's own waits if it has them.
 
-    The whole cluster counts as one pool of GPUs, or of cores if no job asks for a GPU.
+    The whole cluster counts as one pool of GPUs, or of cores if no job asks for a GPU. Several GPU
+    types are taken apart as well, into a pool each.
     """
     workload = schedule.workload
     jobs = workload.jobs.assign(submit_s=workload.submit_s, duration_s=workload.duration_s)
     resource, servers = _pool_of(schedule.cluster, jobs)
-    return beside_theory(jobs, schedule.wait_s, servers, resource=resource)
+    found = beside_theory(jobs, schedule.wait_s, servers, resource=resource)
+    if resource != "gpus" or (schedule.gpus_by_type > 0).sum() < 2:
+        return found
+    pools = typed_pools(workload, schedule.cluster, order=schedule.order, queue=schedule.queue)
+    rows = pools.rows
+    apart = _observed(
+        "pools", workload.submit_s[rows], workload.duration_s[rows], workload.gpus[rows],
+        pools.wait_s, servers, "exact, a pool of each GPU type, first come first served",
+    )  # fmt: skip
+    place = [column.view for column in found.columns].index("one_pool") + 1
+    simulated = float(schedule.wait_s[rows].mean())
+    near = "is" if _alike(apart.wait_mean_s, simulated) else "is not"
+    said = f"{pools.verdict()} Their mean wait {near} within a factor of {_ALIKE:g} of it."
+    return replace(
+        found,
+        columns=(*found.columns[:place], apart, *found.columns[place:]),
+        verdict=(*found.verdict, said),
+    )
 
 
 def beside_theory(
@@ -211,7 +232,7 @@ def _observed(
     span = float((submit + waits + duration).max() - submit.min())
     return WaitColumn(
         view,
-        mean(waits, calendar_blocks(submit)).within(0.0),
+        mean_wait(submit, duration * need, waits),
         float(p50),
         float(p90),
         float(p99),

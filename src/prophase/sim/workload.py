@@ -237,6 +237,7 @@ def _asks(jobs: pd.DataFrame) -> Ints:
         if (values := _column(jobs, name)) is not None:
             asks[:, column] = np.ceil(values * unit - 1e-6)
     if (instances := _column(jobs, "instances")) is not None:
+        _refuse(jobs, instances % 1 != 0, "have a part of an instance (instances is not whole)")
         asks[:, ASK_INSTANCES] = np.maximum(instances, 1)
     if (high_end := _column(jobs, "attr_high_end")) is not None:
         asks[:, ASK_HIGH_END] = high_end > 0

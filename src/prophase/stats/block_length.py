@@ -75,7 +75,8 @@ def politis_white(values: Floats) -> float:
     there = covariance[np.abs(lags)]
     curvature = float((flat_top * np.abs(lags) * there).sum())
     level = float((flat_top * there).sum())
-    if level <= 0:
+    if level <= covariance[0]:
+        # days that make up for each other: single ones overstate how much their mean varies
         return 1.0
     length = (1.5 * curvature**2 / level**2 * count) ** (1 / 3)
     return float(min(length, count / 3))

@@ -13,8 +13,8 @@ from prophase.plain import finite
 from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
-from prophase.sim.sweep.resampled_traces import broken_up, interval_remark
-from prophase.sim.sweep.results import SavedSweep
+from prophase.sim.sweep.resampled_traces import AS_RECORDED, interval_remark
+from prophase.sim.sweep.results import SavedSweep, SweepResult
 
 #: combinations that a figure has room for
 _SHOWN = 16
@@ -58,13 +58,10 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
         answer += f" {unclear} of the others are not clearly worse."
     shown = [name for name in ("rank", *varied) if name != "combination"]
     for name in measures:
-        shown += [name, f"{name}_low", f"{name}_high", f"{name}_trace"]
+        shown += [name, f"{name}_low", f"{name}_high"]
     shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
     table = [{name: row[name] for name in shown} for row in rows]
-    said = [
-        interval_remark(result.blocks, plan.seeds, rows, first),
-        broken_up(rows, first, plan.block_h),
-    ]
+    said = [overload_remark(result), _interval_remark(kept, rows)]
     return Result(
         "sweep",
         title="Which combination is best?",
@@ -80,10 +77,8 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
         ],
         data=[DataUsed(kept.trace or "trace", None, result.data_hash, dropped=result.left_out)],
         method=[
-            f"Every combination was replayed on the trace as recorded and on {plan.seeds} traces "
-            f"with resampled blocks of {plan.block_h:g} h, the same for all. Means and 95 % "
-            "intervals are over the drawn traces; behind_best is paired, against the best at that "
-            "load; _trace is the trace as recorded.",
+            "Every combination was replayed on the trace as recorded, which ranks "
+            f"them{_drawn(kept)}. behind_best is paired, against the best at that load.",
             "front: no other combination at that load is at least as good in all measures and "
             "better in one.",
         ],
@@ -122,30 +117,31 @@ def sweep_answer(
         Leave out the columns that a terminal has no room for.
     """
     result, measures = kept.result, list(kept.measures)
-    seeds, first = kept.plan.seeds, measures[0]
     varied = [name for name in result.axes if ranked[name].nunique() > 1]
     fixed = {name: ranked[name].iloc[0] for name in result.axes if name not in varied}
     rows: list[JsonObject] = json.loads(ranked.to_json(orient="records"))
     same = ", ".join(f"{name} {value}" for name, value in fixed.items())
     remarks = [
+        overload_remark(result),
         f"Same in all rows: {same}." if same else "",
-        f"{first}: mean over {seeds} resampled traces ({result.blocks} blocks to draw from); "
-        "behind_best: paired, against rank 1; intervals are at 95 %.",
+        f"{', '.join(measures)}: on the trace as recorded{_drawn(kept)}; behind_best: paired, "
+        "against rank 1.",
         "front: no other row at that load is at least as good in all of "
         f"{', '.join(measures)} and better in one.",
         counts,
         *kept.remarks,
         *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
-        interval_remark(result.blocks, seeds, rows, first),
-        broken_up(rows, first, kept.plan.block_h),
+        _interval_remark(kept, rows),
         where,
     ]
     said = [remark for remark in remarks if remark]
     document = {
         "axes": list(result.axes),
         "measures": measures,
-        "seeds": seeds,
-        "blocks": result.blocks,
+        "seeds": kept.plan.seeds,
+        "blocks": result.drawn.independent,
+        "block_h": result.drawn.block_h * result.drawn.run,
+        "why_no_interval": result.drawn.why_not,
         "data_hash": result.data_hash,
         "left_out": dict(result.left_out),
         "rows": rows,
@@ -154,6 +150,36 @@ def sweep_answer(
     shown = _narrow_columns(ranked, varied, measures) if narrow else list(ranked.columns)
     table = [{name: row[name] for name in shown} for row in rows]
     return Result.of_rows("sweep-report", table, values=finite(document), notes=said)
+
+
+def overload_remark(result: SweepResult) -> str:
+    """Say where jobs ask for more than there is; nothing if they do nowhere."""
+    cells = result.cells[result.cells["seed"] == AS_RECORDED]
+    needed = cells.get("overload.needed")
+    if needed is None or needed.isna().all():
+        return ""
+    most = float((needed / cells["overload.capacity"]).max())
+    return (
+        f"Overloaded in {int(needed.notna().sum()):,} of {len(cells):,} combinations: jobs ask for "
+        f"up to {most:.3g} times what there is, so waits grow as long as jobs come, and their mean "
+        "tells how long the trace is."
+    )
+
+
+def _drawn(kept: SavedSweep) -> str:
+    """Say what intervals come from, if there are any."""
+    drawn, seeds = kept.result.drawn, kept.plan.seeds
+    if drawn.why_not or not seeds:
+        return ""
+    held = "" if kept.plan.block_h is not None else ", long enough to hold the backlog"
+    return f"; 95 % intervals: {seeds} resampled traces from {drawn.told()}{held}"
+
+
+def _interval_remark(kept: SavedSweep, rows: Sequence[JsonObject]) -> str:
+    drawn, seeds = kept.result.drawn, kept.plan.seeds
+    if drawn.why_not or not seeds:
+        return f"No intervals: {drawn.why_not or 'no trace was resampled (seeds 0)'}."
+    return interval_remark(drawn.independent, seeds, rows, kept.measures[0])
 
 
 def _narrow_columns(

@@ -10,6 +10,10 @@ from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.measures.offered_load import offered_loads
 from prophase.sim.queueing.assumptions import check_assumptions
 from prophase.sim.schedule_result import schedule_result
+from prophase.sim.whatif.result import what_if
+from prophase.sim.whatif.scenarios import WhatIfQuestion
+from prophase.sim.why.explanation import why
+from prophase.sim.why.result import why_result
 
 
 def replay(cluster: str, gpus: float = 1.0, count: int = 101, **columns):
@@ -65,6 +69,24 @@ def test_gpu_types_cores_and_memory_have_loads_of_their_own():
         "cores": pytest.approx(10.1 / 24),
     }
     assert schedule.metrics()["overload"]["resource"] == "B GPUs"
+
+
+def test_every_overloaded_resource_is_told_and_not_only_the_worst():
+    kinds = np.where(np.arange(101) % 2, "A", "B")
+    schedule = replay("1x4 A 64c, 1x2 B 64c", gpu_type=kinds, request_cpu_cores=1.0)
+    found = schedule.metrics()["overload"]
+    assert [found["resource"], *(one["resource"] for one in found["also"])] == ["B GPUs", "A GPUs"]
+    assert "So it is with the A GPUs (1.25 times, 5 of 4)" in found["said"]
+    assert "Only more than 5 B GPUs and 5 A GPUs hold this load" in found["said"]
+
+
+def test_why_and_what_if_lead_with_an_overload():
+    schedule = replay("1x4")
+    told = why_result(why(schedule.workload, schedule.cluster, remove=False))
+    assert told.answer.startswith("Overloaded: ")
+    question = WhatIfQuestion(policies=["shortest"])
+    found = what_if(schedule.workload, schedule.cluster, question, {"order": "fifo"}, seeds=0)
+    assert found.tables[0].key == told.tables[0].key == "overload"
 
 
 def test_a_mean_load_beyond_the_servers_is_not_below_them():

@@ -32,8 +32,8 @@ def test_the_key_of_a_cell_changes_with_data_and_every_setting():
         ({"policies": {"ordr": ["fifo"]}}, "Did you mean 'order'"),
         ({"loads": [0.0]}, "above 0"),
         ({"loads": ["much"]}, "above 0"),
-        ({"seeds": 0}, "whole number from 1"),
-        ({"seeds": 2.5}, "whole number from 1"),
+        ({"seeds": -1}, "whole number from 0"),
+        ({"seeds": 2.5}, "whole number from 0"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(settings, message):

@@ -12,7 +12,6 @@ from prophase.errors import ParameterError
 from prophase.sim import Workload
 from prophase.sim.sweep.resampled_traces import (
     Resampler,
-    broken_up,
     interval_of_resamples,
     interval_remark,
     paired_change,
@@ -165,13 +164,6 @@ def test_a_measure_that_never_varies_is_said_to_have_no_interval():
     said = interval_remark(75, 10, [{"w_low": 1.0}, {"w_low": None}], "w")
     assert said.startswith("Without an interval: w that is the same")
     assert interval_remark(75, 10, [{"w_low": 1.0}], "w") == ""
-
-
-def test_a_trace_outside_its_own_interval_is_warned_of():
-    inside = {"w": 5.0, "w_low": 1.0, "w_high": 9.0, "w_trace": 6.0}
-    assert broken_up([inside], "w", 24.0) == ""
-    assert "1 of 2 rows" in broken_up([inside, {**inside, "w_trace": 60.0}], "w", 24.0)
-    assert broken_up([{**inside, "w_low": None}], "w", 24.0) == ""
 
 
 def test_days_in_a_row_stay_together_and_the_last_is_followed_by_the_first():

@@ -12,12 +12,13 @@ import pytest
 
 from prophase.cells import CELLS, open_cells
 from prophase.errors import FormatError, InputError, ParameterError, WorkspaceError
-from prophase.sim import Workload
+from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.results import pareto_front
 from prophase.sim.sweep.runner import run_sweep
+from prophase.study.sweep_report import overload_remark
 
-PLAN = SweepPlan(["1x4", "1x6"], {"order": ["fifo", "shortest"]}, seeds=3)
+PLAN = SweepPlan(["1x4", "1x6"], {"order": ["fifo", "shortest"]}, seeds=3, block_h=24.0)
 
 
 def trace(jobs: int = 400) -> Workload:
@@ -38,7 +39,7 @@ def test_every_combination_is_ranked_with_intervals_and_the_trace_as_recorded():
     assert ranked.loc[0, "behind_best"] == 0
     recorded = result.cells.query("seed == 0 and cluster == '1x4' and order == 'fifo'")
     row = ranked.query("cluster == '1x4' and order == 'fifo'")
-    assert row["mean_wait_s_trace"].item() == recorded["mean_wait_s"].item()
+    assert row["mean_wait_s"].item() == recorded["mean_wait_s"].item()
     assert set(ranked.loc[ranked["front"], "order"]) == {"shortest"}
 
 
@@ -94,7 +95,7 @@ def test_ctrl_c_between_two_cells_ends_the_worker_processes():
 def test_a_second_run_replays_only_what_is_missing(tmp_path: Path):
     calls: list[tuple[int, int]] = []
     run_sweep(trace(), PLAN, folder=tmp_path / "s")
-    larger = SweepPlan(["1x4", "1x6"], {"order": ["fifo", "shortest"]}, seeds=4)
+    larger = replace(PLAN, seeds=4)
     again = run_sweep(
         trace(),
         larger,
@@ -181,3 +182,19 @@ def test_an_unknown_measure_is_refused_with_the_nearest():
 def test_the_front_holds_who_is_beaten_by_nobody_and_equals_stay_together():
     costs = np.array([[1.0, 5.0], [1.0, 5.0], [2.0, 4.0], [2.0, 5.0], [9.0, 1.0]])
     assert pareto_front(costs).tolist() == [True, True, True, False, True]
+
+
+def test_a_sweep_says_what_a_replay_says_and_draws_blocks_that_hold_the_backlog():
+    """Single days drawn with replacement break up a backlog that lasts for all of the trace."""
+    rng = np.random.default_rng(3)
+    submit = np.sort(rng.uniform(0, 12 * 86400, 900))
+    jobs = pd.DataFrame({"submit_s": submit, "duration_s": rng.exponential(6000, 900)})
+    workload = Workload.from_jobs(jobs.assign(job_id=jobs.index.astype(str), request_gpus=1.0))
+    result = run_sweep(workload, SweepPlan(["1x4"], seeds=8))
+    assert len(result.cells) == 1
+    assert "fewer than 4 blocks" in result.drawn.why_not
+    row = result.ranked().iloc[0]
+    assert row["mean_wait_s"] == simulate(workload, Cluster.parse("1x4")).wait_s.mean()
+    assert pd.isna(row["mean_wait_s_low"])
+    assert "Overloaded in 1 of 1 combinations" in overload_remark(result)
+    assert len(run_sweep(workload, SweepPlan(["1x4"], seeds=8, block_h=24.0)).cells) == 9

@@ -9,9 +9,8 @@ from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.cluster_variants import add_nodes, remove_nodes
 from prophase.sim.request_variants import with_requests
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
+from prophase.sim.sweep.resampled_traces import DrawnBlocks, blocks_for
 from prophase.sim.whatif.comparison import (
-    DrawnBlocks,
-    blocks_for,
     compare_scenarios,
     runnable_scenarios,
 )
@@ -48,6 +47,13 @@ def test_added_nodes_are_like_those_there_are():
     assert larger.nodes["cpu_cores"].iloc[-1] == 96
     assert remarks == []
     assert add_nodes(NODES, "1x2 T4 + 1x8 V100")[0].gpus == NODES.gpus + 10
+
+
+def test_added_nodes_are_written_as_a_cluster_is():
+    larger, _ = add_nodes(NODES, "2x8 V100 96c 1024g")
+    assert larger.nodes.iloc[-1][["gpus", "cpu_cores", "memory_gib"]].tolist() == [8, 96, 1024]
+    with pytest.raises(ParameterError, match="has 0 such nodes"):
+        remove_nodes(NODES, "1x8 V100 95c")
 
 
 def test_a_new_kind_of_node_is_added_with_what_had_to_be_assumed():
@@ -180,11 +186,11 @@ def busy_spells(days: int, spell: int) -> Workload:
 
 def test_blocks_are_as_long_as_the_backlog_lasts():
     five = Cluster.parse("5x1")
-    short = blocks_for(WhatIfScenario("baseline", busy_spells(60, 1), five, BASE))
-    long = blocks_for(WhatIfScenario("baseline", busy_spells(60, 5), five, BASE))
+    short = blocks_for(busy_spells(60, 1), five, BASE)
+    long = blocks_for(busy_spells(60, 5), five, BASE)
     assert short.run < long.run
     assert long.run >= 5
-    assert blocks_for(WhatIfScenario("baseline", trace(), five, BASE), 24.0).run == 1
+    assert blocks_for(trace(), five, BASE, 24.0).run == 1
 
 
 def test_a_trace_too_short_for_its_backlog_gets_the_recorded_change_and_no_interval():

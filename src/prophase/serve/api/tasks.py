@@ -142,6 +142,8 @@ class QueueingRequest(BaseModel):
     preemptive: bool = False
     resource: Literal["gpus", "cores", "jobs"] = "gpus"
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    cluster: Short | None = None
+    queue: Literal["skip", "strict"] = "skip"
 
 
 class SweepRequest(BaseModel):
@@ -157,8 +159,8 @@ class SweepRequest(BaseModel):
         list[Annotated[float, Field(gt=0, le=100)]], Field(min_length=1, max_length=20)
     ] = [1.0]
     sharing: Annotated[list[Literal["on", "off"]], Field(min_length=1, max_length=2)] = ["on"]
-    seeds: Annotated[int, Field(ge=1, le=200)] = 10
-    block_h: Annotated[float, Field(gt=0, le=1_000)] = 24.0
+    seeds: Annotated[int, Field(ge=0, le=200)] = 10
+    block_h: Annotated[float, Field(gt=0, le=1_000)] | None = None
     measure: Annotated[list[Word], Field(max_length=10)] = []
     leave_out_unfit: bool = False
 

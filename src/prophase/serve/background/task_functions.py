@@ -133,7 +133,8 @@ def ask_queueing_theory(folder: Path, arguments: JsonMapping, progress: Progress
 
     progress("asking theory", None)
     question = QueueQuestion(**arguments)
-    result = answer_question(question, lambda: open_trace(folder, tables=["jobs"]))
+    tables = ["jobs"] if question.model == "trace" else None
+    result = answer_question(question, lambda: open_trace(folder, tables=tables))
     return dict(result.values or {"rows": list(result.rows)})
 
 

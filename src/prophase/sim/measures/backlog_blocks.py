@@ -6,7 +6,8 @@ import numpy as np
 
 from prophase.plural import counted
 from prophase.sim.job_times import JobTimes
-from prophase.stats import calendar_blocks
+from prophase.sim.signatures import Floats
+from prophase.stats import Estimate, calendar_blocks, mean
 from prophase.stats.block_length import days_together
 from prophase.stats.blocks import DAY_S, Blocks
 
@@ -20,22 +21,36 @@ def days_of_backlog(schedule: JobTimes) -> tuple[int, int]:
     As long as the load and the waiting remember themselves: see ``prophase.stats.block_length``.
     """
     workload = schedule.workload
-    day = np.floor(workload.submit_s / DAY_S).astype(np.int64)
-    day -= day.min()
     amount = workload.gpus if workload.gpus.any() else workload.cores
-    load = np.bincount(day, (amount if amount.any() else 1.0) * workload.duration_s)
-    waiting = np.bincount(day, np.nan_to_num(schedule.wait_s))
-    return min(days_together(load, waiting), len(load)), len(load)
+    work = (amount if amount.any() else 1.0) * workload.duration_s
+    return _days(workload.submit_s, work, schedule.wait_s)
 
 
 def backlog_blocks(schedule: JobTimes) -> Blocks:
     """Return the block of each job: days or weeks of the calendar, longer ones under a backlog."""
-    submit = schedule.workload.submit_s
-    calendar = calendar_blocks(submit)
-    together, _ = days_of_backlog(schedule)
+    return _blocks(schedule.workload.submit_s, days_of_backlog(schedule)[0])
+
+
+def mean_wait(submit_s: Floats, work: Floats, wait_s: Floats) -> Estimate:
+    """Return the mean wait, with an interval over blocks of days that hold the backlog."""
+    blocks = _blocks(submit_s, _days(submit_s, work, wait_s)[0])
+    if reason := why_too_few(blocks):
+        return Estimate(float(wait_s.mean()), reason=reason)
+    return mean(wait_s, blocks).within(0.0)
+
+
+def _days(submit_s: Floats, work: Floats, wait_s: Floats) -> tuple[int, int]:
+    day = np.floor(submit_s / DAY_S).astype(np.int64)
+    day -= day.min()
+    load, waiting = np.bincount(day, work), np.bincount(day, np.nan_to_num(wait_s))
+    return min(days_together(load, waiting), len(load)), len(load)
+
+
+def _blocks(submit_s: Floats, together: int) -> Blocks:
+    calendar = calendar_blocks(submit_s)
     if together <= (7 if calendar.unit == "week" else 1):
         return calendar
-    day = np.floor(submit / DAY_S)
+    day = np.floor(submit_s / DAY_S)
     return Blocks.of((day - day.min()) // together, unit=f"block of {together} days")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from prophase import units
+from prophase.plural import listed
 from prophase.sim.cluster import PLENTY
 from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import (
@@ -56,18 +57,34 @@ class ResourceLoad:
         """How much longer the whole capacity needs for what waits, per day of submissions."""
         return self.backlog / self.capacity / (self.span_s / _DAY_S)
 
-    def sentence(self) -> str:
-        """Say that the resource is overloaded, what waits, and what would hold."""
-        clear_s, days = self.backlog / self.capacity, self.span_s / _DAY_S
-        growth = units.duration(self.growth_s_per_day) if days >= 1 else ""
+    @property
+    def in_words(self) -> str:
+        """What jobs ask for against what there is, such as ``T4 GPUs (2.9 times, 58 of 20)``."""
         return (
-            f"Overloaded: jobs ask for {self.share:.3g} times the {self.resource} there are "
-            f"({self.offered:,.0f} of {self.capacity:,.0f} {self.unit} at once), so waits grow as "
-            "long as jobs come, and their mean tells how long the trace is. When the last job "
-            f"came, work for {units.duration(clear_s)} of all these {self.resource} was waiting"
-            + (f", {growth} more every day" if growth else "")
-            + f". Only more than {self.offered:,.0f} {self.unit} hold this load."
+            f"{self.resource} ({self.share:.3g} times, {self.offered:,.0f} of "
+            f"{self.capacity:,.0f}{' GiB' * (self.unit == 'GiB')})"
         )
+
+    @property
+    def enough(self) -> str:
+        """What would hold the load, such as ``58 T4 GPUs``."""
+        amount = f"{self.offered:,.0f}"
+        return f"{amount} GiB of memory" if self.unit == "GiB" else f"{amount} {self.resource}"
+
+
+def _sentence(worst: ResourceLoad, others: list[ResourceLoad]) -> str:
+    """Say which resources are overloaded, what waits, and what would hold."""
+    clear_s, days = worst.backlog / worst.capacity, worst.span_s / _DAY_S
+    growth = units.duration(worst.growth_s_per_day) if days >= 1 else ""
+    also = f" So it is with the {listed([one.in_words for one in others])}." if others else ""
+    return (
+        f"Overloaded: jobs ask for {worst.share:.3g} times the {worst.resource} there are "
+        f"({worst.offered:,.0f} of {worst.capacity:,.0f} {worst.unit} at once), so waits grow as "
+        f"long as jobs come, and their mean tells how long the trace is.{also} When the last job "
+        f"came, work for {units.duration(clear_s)} of all these {worst.resource} was waiting"
+        + (f", {growth} more every day" if growth else "")
+        + f". Only more than {listed([one.enough for one in (worst, *others)])} hold this load."
+    )
 
 
 def offered_loads(schedule: JobTimes) -> list[ResourceLoad]:
@@ -105,13 +122,24 @@ def offered_loads(schedule: JobTimes) -> list[ResourceLoad]:
     return found
 
 
-def overload(schedule: JobTimes, loads: list[ResourceLoad]) -> ResourceLoad | None:
-    """Return the most overloaded resource, unless the trace is too short to tell."""
+def overloaded(schedule: JobTimes, loads: list[ResourceLoad]) -> list[ResourceLoad]:
+    """Return the overloaded resources, the worst first; none if the trace is too short to tell.
+
+    All GPUs together are left out where a type of them is overloaded, which says more.
+    """
     if len(schedule.workload) < _FEW_JOBS or not loads:
-        return None
-    worst = max(loads, key=lambda load: load.share)
-    burst = worst.span_s < float(np.median(schedule.workload.duration_s))
-    return worst if worst.share > 1 and not burst else None
+        return []
+    beyond = sorted((one for one in loads if one.share > 1), key=lambda load: -load.share)
+    if not beyond or beyond[0].span_s < float(np.median(schedule.workload.duration_s)):
+        return []
+    typed = any(one.unit == "GPUs" and one.resource != "GPUs" for one in beyond)
+    return [one for one in beyond if not typed or one.resource != "GPUs"]
+
+
+def overload_told(schedule: JobTimes) -> str:
+    """Return the sentence that leads where jobs ask for more than there is; else nothing."""
+    found = overloaded(schedule, offered_loads(schedule))
+    return _sentence(found[0], found[1:]) if found else ""
 
 
 def load_measures(schedule: JobTimes) -> dict[str, Any]:
@@ -123,8 +151,9 @@ def load_measures(schedule: JobTimes) -> dict[str, Any]:
         "offered_load_pct": {load.resource: 100 * load.share for load in loads},
         "peak_load_pct": {load.resource: 100 * load.peak / load.capacity for load in loads},
     }
-    worst = overload(schedule, loads)
-    if worst is not None:
+    beyond = overloaded(schedule, loads)
+    if beyond:
+        worst = beyond[0]
         found["overload"] = {
             "resource": worst.resource,
             "needed": worst.offered,
@@ -132,7 +161,11 @@ def load_measures(schedule: JobTimes) -> dict[str, Any]:
             "backlog_h": worst.backlog / worst.capacity / _HOUR_S,
             "backlog_growth_h_per_day": worst.growth_s_per_day / _HOUR_S,
             **_throughput(schedule, worst.span_s / _DAY_S),
-            "said": worst.sentence(),
+            "also": [
+                {"resource": one.resource, "needed": one.offered, "capacity": one.capacity}
+                for one in beyond[1:]
+            ],
+            "said": _sentence(worst, beyond[1:]),
         }
     return found
 

@@ -10,11 +10,13 @@ from prophase import units
 from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.plain import finite
-from prophase.plural import counted
+from prophase.plural import counted, listed
 from prophase.result import Result
 from prophase.sim.queueing.models import MODELS
+from prophase.sim.results import cluster_of
 
 if TYPE_CHECKING:
+    from prophase.sim.cluster import Cluster
     from prophase.sim.queueing.mmc import LossAnswer
     from prophase.sim.queueing.priorities import JobClass
     from prophase.sim.queueing.queue_answer import QueueAnswer
@@ -26,6 +28,7 @@ _MORE = {
     "priorities": "classes that go before others: wait per class (--class, --preemptive)",
     "gangs": "jobs that take several servers at once: how much load fits (--class)",
     "staffing": "the square-root rule: load plus a safety of beta square roots (--goal)",
+    "pools": "a trace on a cluster of several GPU types and gangs, a pool of each type (--cluster)",
     "trace": "a trace on one pool: the exact waits, the formulas beside them, what fails",
 }
 
@@ -49,15 +52,24 @@ class QueueQuestion:
     #: trace: a server is one of these
     resource: str = "gpus"
     seed: int = 0
+    #: pools: the cluster, as text; the trace's nodes if not given
+    cluster: str | None = None
+    queue: str = "skip"
 
 
-def answer_question(asked: QueueQuestion, trace: Callable[[], Trace]) -> Result:
+def answer_question(
+    asked: QueueQuestion,
+    trace: Callable[[], Trace],
+    cluster: Callable[[Trace, str | None], Cluster] | None = None,
+) -> Result:
     """Return what theory says.
 
     Parameters
     ----------
     trace : function
-        Opens the trace; called for the model ``trace`` alone.
+        Opens the trace; called for the models ``trace`` and ``pools`` alone.
+    cluster : function, optional
+        Returns the nodes that the question names; they are in short, or the trace's, if not given.
 
     Examples
     --------
@@ -73,6 +85,14 @@ def answer_question(asked: QueueQuestion, trace: Callable[[], Trace]) -> Result:
     if model == "trace":
         pool = _given(servers, "--servers")
         return _trace(trace(), pool, asked.resource)
+    if model == "pools":
+        opened = trace()
+        nodes = (
+            cluster(opened, asked.cluster)
+            if cluster is not None
+            else cluster_of(opened, asked.cluster, where="trace")
+        )
+        return _pools(opened, nodes, asked.queue)
     if model == "staffing":
         return _staffing(asked.arrivals, asked.service, goal)
     if model in ("priorities", "gangs"):
@@ -242,13 +262,58 @@ def _trace(trace: Trace, servers: int, resource: str) -> Result:
         *(f"{'holds' if a.holds else 'FAILS'}: {a.name}: {a.words}." for a in found.assumptions),
         f"Verdict: {found.verdict}",
     ]
-    if found.wait_mean.known:
+    if found.utilisation > 1:
+        remarks.insert(
+            0,
+            f"Overloaded: jobs ask for {found.utilisation:.3g} times the {servers:,} {resource}, "
+            "so waits grow as long as jobs come, and their mean tells how long the trace is. Only "
+            f"more than {found.offered_load:,.0f} {resource} hold this load.",
+        )
+    elif found.wait_mean.known:
         low, high = units.cell(found.wait_mean.low), units.cell(found.wait_mean.high)
-        remarks.insert(1, f"Exact mean wait, 95 % interval over days: {low} to {high} s.")
+        said = (
+            f"Exact mean wait, 95 % interval over blocks that hold the backlog: {low} to {high} s."
+        )
+        remarks.insert(1, said)
     remarks += [
         f"Left out: {counted(count, 'job')} {why}." for why, count in taken.left_out.items()
     ]
     return Result.of_rows("queueing-trace", rows, values=document, notes=remarks)
+
+
+def _pools(trace: Trace, cluster: Cluster, queue: str) -> Result:
+    from prophase.sim.queueing.typed_pools import typed_pools
+    from prophase.sim.workload import Workload
+
+    if queue not in ("skip", "strict"):
+        raise ParameterError(f"queue is {queue!r}, but pools know skip and strict.")
+    workload = Workload.from_jobs(trace.jobs)
+    found = typed_pools(workload, cluster, queue=queue)
+    document = finite(found.to_dict()) | {"queue": queue, "data_hash": trace.data_hash}
+    shown = ("wait_mean_s", "wait_p95_s", "formula_wait_s")
+    rows = [
+        {name: value for name, value in pool.items() if name not in shown}
+        | {
+            name.removesuffix("_s"): None if pool[name] is None else units.duration(pool[name])
+            for name in shown
+        }
+        for pool in document["pools"]
+    ]
+    beyond = [pool["gpu_type"] for pool in document["pools"] if (pool["load"] or 0) > 1]
+    over = (
+        f"Overloaded: jobs ask for more {listed(beyond)} GPUs than there are, so waits grow as "
+        "long as jobs come, and their mean tells how long the trace is."
+    )
+    remarks = [
+        *([over] if beyond else ()),
+        f"All GPU jobs: mean wait {units.duration(document['wait_mean_s'])}, 95 % wait less than "
+        f"{units.duration(document['wait_p95_s'])}.",
+        found.verdict(),
+        "Where small jobs overtake gangs, waits are up to twice as short. formula_wait: M/G/c, "
+        "where arrivals are steady and Poisson. prophase simulate replays nodes, cores and memory.",
+        *(f"Left out: {counted(count, 'job')} {why}." for why, count in workload.left_out.items()),
+    ]
+    return Result.of_rows("queueing-pools", rows, values=document, notes=remarks)
 
 
 def _classes(texts: Sequence[str]) -> list[JobClass]:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.sim.measures.backlog_blocks import mean_wait
 from prophase.sim.queueing.assumptions import Assumption, check_assumptions
 from prophase.sim.queueing.exact_waits import exact_waits
 from prophase.sim.queueing.ggc import ggc
@@ -19,7 +20,7 @@ from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.parameter_checks import Floats, require_whole_servers
 from prophase.sim.queueing.queue_answer import QueueAnswer
 from prophase.sim.queueing.time_varying import fluid_backlog, offered_load, waits_over_time
-from prophase.stats import Estimate, calendar_blocks, mean
+from prophase.stats import Estimate
 
 #: what a server is -> column that says how many an instance asks for
 RESOURCES: dict[str, str | None] = {
@@ -98,7 +99,7 @@ def _need(jobs: pd.DataFrame, column: str | None) -> pd.Series:
     return asked * jobs["instances"].fillna(1.0).astype(float) if "instances" in jobs else asked
 
 
-_LEAST_JOBS = 10
+LEAST_JOBS = 10
 #: how far a formula may be from the exact mean and still count as right
 _RIGHT_FACTOR = 1.5
 
@@ -130,7 +131,7 @@ class TraceTheory:
     load_mean, load_peak : float
         Servers busy if nobody had to wait, from the first to the last submission.
     wait_mean : Estimate
-        The exact mean wait in seconds, with its interval over days.
+        The exact mean wait in seconds, with its interval over blocks that hold the backlog.
     """
 
     jobs: int
@@ -229,7 +230,7 @@ def trace_theory(
         load_mean=load_mean,
         load_peak=load_peak,
         utilisation=rate * service * per_job / servers,
-        wait_mean=mean(waits, calendar_blocks(submit)).within(0.0),
+        wait_mean=mean_wait(submit, duration * asked, waits),
         rows=rows,
         assumptions=checked,
         verdict=verdict,
@@ -241,8 +242,8 @@ def _in_order(
     submit_s: ArrayLike, duration_s: ArrayLike, need: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats]:
     submit = np.asarray(submit_s, np.float64)
-    if submit.size < _LEAST_JOBS:
-        raise InputError(f"{submit.size} jobs are too few for a rate; {_LEAST_JOBS} are needed.")
+    if submit.size < LEAST_JOBS:
+        raise InputError(f"{submit.size} jobs are too few for a rate; {LEAST_JOBS} are needed.")
     duration = np.asarray(duration_s, np.float64)
     asked = np.ones(submit.size) if need is None else np.asarray(need, np.float64)
     order = np.argsort(submit, kind="stable")

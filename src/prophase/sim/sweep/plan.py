@@ -82,8 +82,8 @@ class SweepPlan:
         ``"on"``: jobs share GPUs as they ask to; ``"off"``: every fraction takes a whole GPU.
     seeds : int, default=10
         Resampled traces per combination; the trace as recorded is replayed as well.
-    block_h : float, default=24
-        Hours that stay together when a trace is resampled.
+    block_h : float, optional
+        Hours that stay together when a trace is resampled; days that hold the backlog if not given.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class SweepPlan:
     sizings: Sequence[str] = (ASKED,)
     sharing: Sequence[str] = (SHARING[0],)
     seeds: int = 10
-    block_h: float = 24.0
+    block_h: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policies", {**_STARTING, **self.policies})
@@ -128,8 +128,8 @@ class SweepPlan:
         for load in self.loads:
             if isinstance(load, bool) or not isinstance(load, int | float) or not load > 0:
                 raise ParameterError(f"load is {load!r}, but is a number above 0, such as 0.8.")
-        if isinstance(self.seeds, bool) or not isinstance(self.seeds, int) or self.seeds < 1:
-            raise ParameterError(f"seeds is {self.seeds!r}, but is a whole number from 1; say 10.")
+        if isinstance(self.seeds, bool) or not isinstance(self.seeds, int) or self.seeds < 0:
+            raise ParameterError(f"seeds is {self.seeds!r}, but is a whole number from 0; say 10.")
 
     @property
     def policy_settings(self) -> list[tuple[tuple[str, PolicyValue], ...]]:

@@ -13,8 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from prophase import units
 from prophase.errors import ParameterError
+from prophase.sim.cluster import Cluster
+from prophase.sim.measures.backlog_blocks import LEAST_BLOCKS, days_of_backlog
 from prophase.sim.signatures import Floats, Ints
+from prophase.sim.simulation import simulate
 from prophase.sim.workload import Workload
 from prophase.stats import Estimate, from_draws
 from prophase.stats.blocks import why_too_short
@@ -22,7 +26,7 @@ from prophase.stats.bootstrap import why_too_few
 
 #: the seed that leaves the days of a trace as they were
 AS_RECORDED = 0
-_HOUR_S = 3600.0
+_HOUR_S, _DAY_H = 3600.0, 24.0
 #: spread of logarithms up to which a factor is the better description of a change
 _STEADY = 1.0
 #: blocks below which intervals are called rough
@@ -145,6 +149,58 @@ class Resampler:
         )
 
 
+@dataclass(frozen=True)
+class DrawnBlocks:
+    """How a trace is drawn anew: blocks of ``block_h`` hours, ``run`` of them in a row.
+
+    ``why_not`` says why there is no interval: the trace is too short for blocks of that length.
+    """
+
+    block_h: float
+    run: int
+    blocks: int
+    why_not: str = ""
+
+    @property
+    def independent(self) -> int:
+        """Whole runs that the trace has to draw from."""
+        return self.blocks // self.run
+
+    def told(self) -> str:
+        """Return the blocks in words, such as ``12 blocks of 7 d``."""
+        length = units.duration(self.run * self.block_h * 3600)
+        return f"{self.independent} block{'s' * (self.independent != 1)} of {length}"
+
+
+def blocks_for(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Mapping[str, Any],
+    block_h: float | None = None,
+) -> DrawnBlocks:
+    """Return blocks that hold the backlog of a replay, or blocks of so many hours.
+
+    The trace is replayed as recorded. Days in a row stay together for as long as the load and the
+    waiting remember themselves: see ``prophase.stats.block_length``.
+    """
+    if policy.get("depends"):
+        torn = "jobs wait for others, and resampled days would tear them apart"
+        return DrawnBlocks(_DAY_H, 1, Resampler(workload).blocks, torn)
+    if block_h is not None:
+        return DrawnBlocks(block_h, 1, Resampler(workload, block_h).blocks)
+    settings = {**policy, "leave_out_unfit": True}
+    run, blocks = days_of_backlog(simulate(workload, cluster, **settings))
+    why_not = ""
+    if blocks // run < LEAST_BLOCKS:
+        held = f"the load and the backlog hold together for {run} days" if run > 1 else ""
+        whole = f"the trace has only {blocks} day{'s' * (blocks != 1)}"
+        why_not = (
+            f"{held + ', and ' * bool(held)}{whole}: fewer than {LEAST_BLOCKS} blocks that could "
+            "be drawn from"
+        )
+    return DrawnBlocks(_DAY_H, run, blocks, why_not)
+
+
 def interval_of_resamples(values: Floats, blocks: int) -> Estimate:
     """Return the mean of a measure over resampled traces, and its interval.
 
@@ -220,6 +276,20 @@ def recorded_change(
     return replace(found, low=now - then - half.half_width, high=now - then + half.half_width)
 
 
+def recorded_level(recorded: float, drawn: Floats, blocks: int) -> Estimate:
+    """Return a measure of the trace as recorded, and its interval from resampled traces.
+
+    Examples
+    --------
+    >>> level = recorded_level(50.0, np.linspace(30.0, 60.0, 9), blocks=30)
+    >>> level.value, 0 < level.low < 50 < level.high
+    (50.0, True)
+    """
+    found = recorded_change((1.0, recorded), (np.ones(len(drawn)), drawn), blocks)
+    found = replace(found, value=recorded, low=found.low + 1.0, high=found.high + 1.0)
+    return found.within(0.0) if recorded >= 0 and (drawn >= 0).all() else found
+
+
 def paired_change(before: Floats, after: Floats, blocks: int) -> Estimate:
     """Return the mean of after - before over resampled traces, and its interval.
 
@@ -280,27 +350,6 @@ def interval_remark(
             "hold the truth less often than in 95 % of cases."
         )
     return " ".join(said)
-
-
-def broken_up(rows: Iterable[Mapping[str, Any]], measure: str, block_h: float) -> str:
-    """Warn if the trace as recorded lies outside the interval of its own resamples; else nothing.
-
-    Examples
-    --------
-    >>> row = {"w": 5.0, "w_low": 1.0, "w_high": 9.0, "w_trace": 60.0}
-    >>> broken_up([row], "w", 24.0)[:44]
-    'w of the trace as recorded lies outside the '
-    """
-    ends = [[row[f"{measure}{end}"] for end in ("_low", "_trace", "_high")] for row in rows]
-    known = [(low, own, high) for low, own, high in ends if low is not None and low == low]
-    outside = sum(not low <= own <= high for low, own, high in known)
-    if not outside:
-        return ""
-    return (
-        f"{measure} of the trace as recorded lies outside the interval in {outside} of "
-        f"{len(known)} rows: its queues last longer than blocks of {block_h:g} h, which drawing "
-        "breaks up. Do not rely on these intervals; try longer blocks, e.g. --block 7d."
-    )
 
 
 def require_blocks(draw: Resampler, seeds: int, *, chosen: bool = False) -> None:

@@ -16,9 +16,11 @@ from prophase.sim.signatures import Floats
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
-    interval_of_resamples,
-    paired_change,
+    DrawnBlocks,
+    recorded_change,
+    recorded_level,
 )
+from prophase.stats import Estimate
 
 #: measures of which more is better; of others less is
 _MORE_IS_BETTER = ("utilisation", "fairness")
@@ -32,8 +34,8 @@ class SweepResult:
     cells: pd.DataFrame
     #: columns that name a combination
     axes: tuple[str, ...]
-    #: blocks (days) that seeds draw from
-    blocks: int
+    #: blocks of days that seeds draw from
+    drawn: DrawnBlocks
     data_hash: str
     left_out: Mapping[str, int] = field(default_factory=dict)
 
@@ -55,8 +57,8 @@ class SweepResult:
         Returns
         -------
         DataFrame
-            ``rank`` and the settings; for each measure its mean over the seeds, the ends of the
-            interval (``_low``, ``_high``) and the value of the trace as recorded (``_trace``);
+            ``rank`` and the settings; for each measure its value on the trace as recorded and the
+            ends of its interval over resampled traces (``_low``, ``_high``);
             ``behind_best``: the paired difference of the first measure to the best combination
             at that load, with its interval; ``clear``: whether that interval leaves out zero;
             ``front``: whether no other combination at that load is at least as good in all
@@ -74,24 +76,21 @@ class SweepResult:
 
     def _at_load(self, cells: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
         names = list(self.axes)
-        drawn = cells[cells["seed"] != AS_RECORDED]
-        recorded = cells[cells["seed"] == AS_RECORDED].set_index(names)
         by_seed = {
-            measure: drawn.pivot(index=names, columns="seed", values=measure)
+            measure: cells.pivot(index=names, columns="seed", values=measure)
             for measure in measures
         }
         first = by_seed[measures[0]]
         sign = -1.0 if more_is_better(measures[0]) else 1.0
-        means = sign * first.to_numpy(float).mean(axis=1)
-        best = first.to_numpy(float)[int(np.argmin(means))]
+        recorded = first[AS_RECORDED].to_numpy(float)
+        best = first.iloc[int(np.argmin(sign * recorded))]
         columns: dict[str, list[object]] = {}
         for measure, table in by_seed.items():
-            rows = [interval_of_resamples(row, self.blocks) for row in table.to_numpy(float)]
+            rows = [self._estimate(None, row) for _, row in table.iterrows()]
             columns[measure] = [one.value for one in rows]
             columns[f"{measure}_low"] = [one.ends()[0] for one in rows]
             columns[f"{measure}_high"] = [one.ends()[1] for one in rows]
-            columns[f"{measure}_trace"] = list(recorded.loc[table.index, measure])
-        behind = [paired_change(best, row, self.blocks) for row in first.to_numpy(float)]
+        behind = [self._estimate(best, row) for _, row in first.iterrows()]
         columns["behind_best"] = [one.value for one in behind]
         columns["behind_best_low"] = [one.ends()[0] for one in behind]
         columns["behind_best_high"] = [one.ends()[1] for one in behind]
@@ -102,9 +101,20 @@ class SweepResult:
                 [(-1.0 if more_is_better(m) else 1.0) * table[m].to_numpy(float) for m in measures]
             )
         )
-        table = table.iloc[np.argsort(means, kind="stable")].reset_index(drop=True)
+        table = table.iloc[np.argsort(sign * recorded, kind="stable")].reset_index(drop=True)
         table.insert(0, "rank", np.arange(1, len(table) + 1))
         return table
+
+    def _estimate(self, before: pd.Series | None, after: pd.Series) -> Estimate:
+        """Return a measure as recorded, or how far it is from another, with its interval."""
+        now, draws = float(after[AS_RECORDED]), after.drop(AS_RECORDED).to_numpy(float)
+        then = 0.0 if before is None else float(before[AS_RECORDED])
+        if self.drawn.why_not or not len(draws):
+            return Estimate(now - then, reason=self.drawn.why_not or "no trace was resampled")
+        if before is None:
+            return recorded_level(now, draws, self.drawn.independent)
+        other = before.drop(AS_RECORDED).to_numpy(float)
+        return recorded_change((then, now), (other, draws), self.drawn.independent)
 
 
 def pareto_front(costs: Floats) -> NDArray[np.bool_]:
@@ -147,7 +157,7 @@ def save_sweep(kept: SavedSweep, folder: Path) -> None:
     result = kept.result
     told = {
         "axes": list(result.axes),
-        "blocks": result.blocks,
+        "drawn": asdict(result.drawn),
         "data_hash": result.data_hash,
         "left_out": dict(result.left_out),
         "measures": list(kept.measures),
@@ -179,7 +189,7 @@ def read_sweep(folder: Path) -> SavedSweep:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         result = SweepResult(
-            pd.read_parquet(folder / TABLE), tuple(told["axes"]), int(told["blocks"]),
+            pd.read_parquet(folder / TABLE), tuple(told["axes"]), DrawnBlocks(**told["drawn"]),
             str(told["data_hash"]), dict(told["left_out"]),
         )  # fmt: skip
         return SavedSweep(

@@ -25,7 +25,13 @@ from prophase.sim.schedule import Schedule
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import try_policies, unfit_somewhere
 from prophase.sim.sweep.plan import Cell, SweepPlan
-from prophase.sim.sweep.resampled_traces import Resampler, require_blocks
+from prophase.sim.sweep.resampled_traces import (
+    AS_RECORDED,
+    DrawnBlocks,
+    Resampler,
+    blocks_for,
+    require_blocks,
+)
 from prophase.sim.sweep.results import SweepResult
 from prophase.sim.workload import Workload
 from prophase.workers import run_all
@@ -55,9 +61,10 @@ def run_sweep(
 ) -> SweepResult:
     """Replay a workload under every combination of a plan and return all results.
 
-    Every seed draws the days of the trace again (``Resampler``); all combinations meet the same
-    jobs, so that their differences are paired. A job that one of the clusters cannot run is
-    left out of all replays, or refused.
+    Every seed draws days of the trace again (``Resampler``), as many in a row as its backlog lasts;
+    where the trace is too short for that, it is only replayed as recorded. All
+    combinations meet the same jobs, so that their differences are paired. A job that one of the
+    clusters cannot run is left out of all replays, or refused.
 
     Parameters
     ----------
@@ -92,7 +99,7 @@ def run_sweep(
     return SweepResult(
         pd.DataFrame(rows),
         axes=plan.axes,
-        blocks=Resampler(ready.kept, plan.block_h).blocks,
+        drawn=ready.drawn,
         data_hash=ready.data_hash,
         left_out=ready.kept.left_out,
     )
@@ -154,6 +161,7 @@ class _Prepared:
     """A sweep that can be run: its jobs, what cells need, and every cell by its key."""
 
     kept: Workload
+    drawn: DrawnBlocks
     setting: SweepSetting
     data_hash: str
     cells: Mapping[str, Cell]
@@ -166,8 +174,8 @@ def _prepared(
     sizings: Mapping[str, Sizing],
     leave_out_unfit: bool,
 ) -> _Prepared:
-    draw = Resampler(workload, plan.block_h)
-    require_blocks(draw, plan.seeds)
+    if plan.block_h is not None:
+        require_blocks(Resampler(workload, plan.block_h), plan.seeds)
     clusters = {name: cluster_named(name, own) for name in plan.clusters}
     sized = chosen_sizings(list(plan.sizings), workload, sizings)
     stuck = np.zeros(len(workload), np.bool_)
@@ -185,14 +193,25 @@ def _prepared(
         {name: one.without(stuck, why) for name, one in sized.items()},
     )
     try_policies(kept, next(iter(clusters.values())), map(dict, plan.policy_settings))
+    # of the first combination, so that more of them find the finished cells again
+    first = next(iter(clusters.values()))
+    drawn = blocks_for(kept, first, dict(plan.policy_settings[0]), plan.block_h)
     setting = SweepSetting(
-        {name: (Resampler(one.workload, plan.block_h), one.ladder) for name, one in sized.items()},
+        {
+            name: (Resampler(one.workload, drawn.block_h, drawn.run), one.ladder)
+            for name, one in sized.items()
+        },
         clusters,
     )
-    data_hash = content_hash(kept, own, plan.block_h)
+    data_hash = content_hash(kept, own, drawn.block_h * drawn.run)
+    last = AS_RECORDED if drawn.why_not else plan.seeds
     marks = {name: one.mark() for name, one in sized.items() if name != ASKED}
-    cells = {cell.key(data_hash, marks.get(cell.sizing, "")): cell for cell in plan.cells()}
-    return _Prepared(kept, setting, data_hash, cells)
+    cells = {
+        cell.key(data_hash, marks.get(cell.sizing, "")): cell
+        for cell in plan.cells()
+        if cell.seed <= last
+    }
+    return _Prepared(kept, drawn, setting, data_hash, cells)
 
 
 def _run_missing(

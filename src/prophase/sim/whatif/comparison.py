@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase import units
 from prophase.errors import InputError, ParameterError, nearest
-from prophase.sim.measures.backlog_blocks import LEAST_BLOCKS, days_of_backlog
+from prophase.sim.measures.offered_load import load_measures
 from prophase.sim.request_variants import highest_of
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import try_policies, unfit_jobs
 from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
+    DrawnBlocks,
     Resampler,
+    blocks_for,
     recorded_change,
     require_blocks,
 )
@@ -30,31 +31,6 @@ from prophase.sim.workload import name_some
 from prophase.stats import Estimate
 from prophase.workers import run_all
 
-_DAY_H = 24.0
-
-
-@dataclass(frozen=True)
-class DrawnBlocks:
-    """How a trace is drawn anew: blocks of ``block_h`` hours, ``run`` of them in a row.
-
-    ``why_not`` says why there is no interval: the trace is too short for blocks of that length.
-    """
-
-    block_h: float
-    run: int
-    blocks: int
-    why_not: str = ""
-
-    @property
-    def independent(self) -> int:
-        """Whole runs that the trace has to draw from."""
-        return self.blocks // self.run
-
-    def told(self) -> str:
-        """Return the blocks in words, such as ``12 blocks of 7 d``."""
-        length = units.duration(self.run * self.block_h * 3600)
-        return f"{self.independent} block{'s' * (self.independent != 1)} of {length}"
-
 
 @dataclass(frozen=True)
 class ScenarioComparison:
@@ -64,6 +40,15 @@ class ScenarioComparison:
     cells: pd.DataFrame
     drawn: DrawnBlocks
     left_out: Mapping[str, int]
+
+    def overload(self) -> dict[str, Any] | None:
+        """Return what is overloaded in the baseline, if anything is."""
+        base, own = self.scenarios[0], self.cells["scenario"] == BASELINE
+        needed = self.cells.get("overload.needed")
+        if needed is None or needed[own & (self.cells["seed"] == AS_RECORDED)].isna().all():
+            return None
+        found = load_measures(simulate(base.workload, base.cluster, **base.policy))
+        return found.get("overload")
 
     def ranked(self, measure: str = "mean_wait_s") -> pd.DataFrame:
         """Return one row per scenario, best first.
@@ -132,7 +117,8 @@ def compare_scenarios(
     block_h : float, optional
         Hours that stay together; chosen from the data if not given, see ``blocks_for``.
     """
-    blocks = blocks_for(scenarios[0], block_h)
+    first = scenarios[0]
+    blocks = blocks_for(first.workload, first.cluster, first.policy, block_h)
     drawn = drawing(scenarios, blocks)
     require_blocks(drawn[0][1], seeds, chosen=block_h is None)
     last = AS_RECORDED if blocks.why_not else seeds
@@ -145,31 +131,6 @@ def compare_scenarios(
                 progress(len(rows), len(tasks))
     cells = pd.DataFrame(rows).sort_values(["scenario", "seed"]).reset_index(drop=True)
     return ScenarioComparison(tuple(scenarios), cells, blocks, scenarios[0].workload.left_out)
-
-
-def blocks_for(scenario: WhatIfScenario, block_h: float | None = None) -> DrawnBlocks:
-    """Return blocks that hold the backlog of a scenario, or blocks of so many hours.
-
-    The scenario is replayed on the trace as recorded. Days in a row stay together for as long as
-    the load and the waiting remember themselves: see ``prophase.stats.block_length``.
-    """
-    if scenario.policy.get("depends"):
-        torn = "jobs wait for others, and resampled days would tear them apart"
-        return DrawnBlocks(_DAY_H, 1, Resampler(scenario.workload).blocks, torn)
-    if block_h is not None:
-        return DrawnBlocks(block_h, 1, Resampler(scenario.workload, block_h).blocks)
-    settings = {**scenario.policy, "leave_out_unfit": True}
-    schedule = simulate(scenario.workload, scenario.cluster, **settings)
-    run, blocks = days_of_backlog(schedule)
-    why_not = ""
-    if blocks // run < LEAST_BLOCKS:
-        held = f"the load and the backlog hold together for {run} days" if run > 1 else ""
-        whole = f"the trace has only {blocks} day{'s' * (blocks != 1)}"
-        why_not = (
-            f"{held + ', and ' * bool(held)}{whole}: fewer than {LEAST_BLOCKS} blocks that could "
-            "be drawn from"
-        )
-    return DrawnBlocks(_DAY_H, run, blocks, why_not)
 
 
 def runnable_scenarios(

@@ -25,8 +25,8 @@ from prophase.sim.measures.cost import cost_per_hour
 from prophase.sim.request_variants import highest_of
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import unfit_jobs
-from prophase.sim.sweep.resampled_traces import AS_RECORDED
-from prophase.sim.whatif.comparison import blocks_for, drawing
+from prophase.sim.sweep.resampled_traces import AS_RECORDED, blocks_for
+from prophase.sim.whatif.comparison import drawing
 from prophase.sim.whatif.scenarios import WhatIfScenario
 from prophase.sim.whatif.smallest_cluster import WaitTarget
 from prophase.sim.workload import Workload
@@ -190,12 +190,13 @@ def cheapest_mix(
         )
     search = next(one for one in searches if one.scenario.name == best.scenario)
     neighbours = search.neighbours(best.mix)
-    blocks = blocks_for(search.scenario)
+    now = search.scenario
+    blocks = blocks_for(now.workload, now.cluster, now.policy)
     holds_on, drawn = None, 0
     notes = [f"{one.scenario.name}: {one.stopped}" for one in searches if one.stopped]
     if blocks.why_not:
         notes.append(f"Not tried on other traces like this one: {blocks.why_not}.")
-    else:
+    elif seeds:
         progress("trying the answer on resampled traces", None)
         ((_, draw),) = drawing([search.scenario], blocks)
         held = [

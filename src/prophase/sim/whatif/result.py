@@ -13,6 +13,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Result, Table
 from prophase.sim.cluster import Cluster
+from prophase.sim.schedule_result import overload_table
 from prophase.sim.sweep.resampled_traces import AS_RECORDED, interval_remark
 from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
 from prophase.sim.whatif.scenarios import (
@@ -118,6 +119,9 @@ def what_if(
         "remarks": told,
     }
     tables = [Table("scenarios", _for_people(rows, measure))]
+    if overload := compared.overload():
+        answer["overload"] = overload
+        tables.insert(0, overload_table(overload))
     if question.pairing is not None:
         pairs = list(question.pairing.rows)
         answer["pairs"] = pairs

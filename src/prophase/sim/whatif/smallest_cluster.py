@@ -20,11 +20,13 @@ from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import unfit_jobs
 from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
+    DrawnBlocks,
     Resampler,
+    blocks_for,
     interval_of_resamples,
     require_blocks,
 )
-from prophase.sim.whatif.comparison import DrawnBlocks, blocks_for, drawing
+from prophase.sim.whatif.comparison import drawing
 from prophase.sim.whatif.scenarios import WhatIfScenario
 from prophase.stats import Estimate
 from prophase.workers import run_all
@@ -97,7 +99,9 @@ def parse_wait_target(text: str) -> WaitTarget:
     limit = units.parse_duration(match[4], bare="s", where=f"target {text!r}", positive=True)
     words = {"mean": None, "median": 50.0, "max": 100.0}
     share = float(match[2]) if match[2] else words[match[1].lower()]
-    return WaitTarget(text.strip(), share, match[3].lower(), limit)
+    # a bare number is seconds, and who meant minutes should see that
+    said = text.strip() + " s" * match[4].strip().replace(".", "").isdigit()
+    return WaitTarget(said, share, match[3].lower(), limit)
 
 
 def smallest_clusters(
@@ -125,7 +129,8 @@ def smallest_clusters(
     >>> smallest_clusters([now], parse_wait_target("mean wait < 1 min"), seeds=2)[0].nodes
     9
     """
-    blocks = blocks or blocks_for(scenarios[0])
+    first = scenarios[0]
+    blocks = blocks or blocks_for(first.workload, first.cluster, first.policy)
     drawn = drawing(scenarios, blocks)
     require_blocks(drawn[0][1], seeds, chosen=True)
     seeds = AS_RECORDED if blocks.why_not else seeds

@@ -9,6 +9,8 @@ from prophase import units
 from prophase.plain import finite
 from prophase.plural import listed
 from prophase.result import Block, Bullets, Fact, Result, Row, Section, Table, Text
+from prophase.sim.measures.offered_load import load_measures
+from prophase.sim.schedule_result import overload_table
 from prophase.sim.why.causes import LABELS, WORDS
 from prophase.sim.why.explanation import Why
 from prophase.sim.why.idle_gpus import idle_nodes
@@ -26,12 +28,14 @@ def why_result(why: Why, **values: Any) -> Result:
     schedule = why.split.schedule
     total = float(why.split.fine_s.sum())
     jobs = len(schedule.workload)
+    overload = load_measures(schedule).get("overload")
+    said = [overload["said"]] if overload else []
     policy = f"{schedule.order} order, {schedule.queue} queue, {schedule.place} placement"
     return Result(
         "why",
         title="Why do jobs wait?",
         question=policy,
-        answer=_capital("; ".join(why.best_removal())),
+        answer=" ".join([*said, _capital("; ".join(why.best_removal()))]),
         facts=[
             Fact("jobs", "jobs", jobs),
             Fact("wait_h", "waiting", total / 3600, "h"),
@@ -39,7 +43,10 @@ def why_result(why: Why, **values: Any) -> Result:
             Fact("gpus", "GPUs", schedule.cluster.gpus),
         ],
         sections=_sections(why),
-        tables=_tables(why) if total else _tables(why)[3:],
+        tables=[
+            *([overload_table(overload)] if overload else ()),
+            *(_tables(why) if total else _tables(why)[3:]),
+        ],
         notes=[
             f"{jobs:,} jobs wait {units.duration(total)} on {len(schedule.cluster):,} nodes, "
             f"{schedule.cluster.gpus:,} GPUs ({schedule.order}, {schedule.queue}, "
@@ -48,7 +55,7 @@ def why_result(why: Why, **values: Any) -> Result:
             *(note if note.endswith(".") else note + "." for note in why.notes),
         ],
         records=why.removals() or why.side_by_side(),
-        values=finite({**values, **why.to_dict()}),
+        values=finite({**values, **({"overload": overload} if overload else {}), **why.to_dict()}),
     )
 
 
