@@ -183,11 +183,11 @@ class LeadingPoint:
                     found.append(race.known())
             if found:
                 means, *errors = (np.array(part) for part in zip(*found, strict=True))
-                doubts = (
+                doubt, useful_doubt = (
                     _STALE_SURE * _error_of_mean(*both)
                     for both in zip((means @ _WORTH, means[..., 0]), errors, strict=True)
                 )
-                self._settled[kind] = _leader(means.mean(axis=0), next(doubts), anchor, next(doubts))
+                self._settled[kind] = _leader(means.mean(axis=0), doubt, anchor, useful_doubt)
 
     def add(self, gain: Floats, stratum: NDArray[np.str_], end: Floats) -> None:
         """Let outcomes count, in the order in which they became known."""
