@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Floats
+from prophase.array_types import Floats, Ints
 from prophase.profile.predict.back_off_keys import (
     ClusterColumns,
     Level,
@@ -32,7 +32,10 @@ from prophase.profile.predict.word_memory import WordMemory, WordRecall
 
 #: a key that no job has
 _UNSEEN = np.uint64(0x5DEECE66D)
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
 _DAY_S = 86_400.0
+#: a queue of fewer owners tells what these did, not what an owner does who never ran in it
+_FEWEST_OWNERS = 5
 #: what an hour of the day means cannot be learned from fewer days
 _FEWEST_DAYS = 7
 
@@ -101,8 +104,9 @@ class History:
 
     #: the history is long enough to tell hours of the day apart
     tells_hours = True
-    #: models of earlier versions read no words
+    #: models of earlier versions read no words, and do not know who ran in a queue
     text = TextColumns(())
+    in_queue: _Owners | None = None
 
     def __init__(self, jobs: pd.DataFrame, *, shares: bool = False, text: bool = False) -> None:
         seen = submitted(jobs)
@@ -122,6 +126,7 @@ class History:
         self.text = TextColumns.of(seen[steady], arrival) if text else TextColumns(())
         self.words = WordMemory()
         self.shares = shares
+        self.in_queue = _Owners() if self._queue_and_owner() is not None else None
 
     def __len__(self) -> int:
         return len(self.memories[0])
@@ -157,6 +162,10 @@ class History:
             memory.add(keys, ends, values, ranks)
         if self.text.names:
             self.words.add(question.tokens, ends, values)
+        levels = self._queue_and_owner()
+        if self.in_queue is not None and levels is not None:
+            queue, owner = (question.keys[level] for level in levels)
+            self.in_queue = self.in_queue.with_jobs(queue, owner, ends)
 
     def of_others(self, question: Question, ends: Floats, values: Floats) -> History:
         """Return a history of the same levels and texts that knows these outcomes only."""
@@ -169,6 +178,7 @@ class History:
         """Forget all outcomes, not the levels."""
         self.memories = tuple(Memory() for _ in self.levels)
         self.words = WordMemory()
+        self.in_queue = _Owners() if self.in_queue is not None else None
 
     def recall(self, question: Question) -> list[Recall]:
         """Return what each level knew, finest first."""
@@ -177,6 +187,16 @@ class History:
             for memory, keys in zip(self.memories, question.keys, strict=True)
         ]
         return [replace(part, shares=True) for part in found] if self.shares else found
+
+    def counting(self, question: Question, recall: list[Recall]) -> list[Recall]:
+        """Return what is recalled, without queues that too few owners have run jobs in."""
+        levels = self._queue_and_owner()
+        if self.in_queue is None or levels is None:
+            return recall
+        found, queue = list(recall), levels[0]
+        few = self.in_queue.count(question.keys[queue], question.as_of) < _FEWEST_OWNERS
+        found[queue] = replace(recall[queue], count=np.where(few, 0, recall[queue].count))
+        return found
 
     def recall_words(self, question: Question, variance: float) -> WordRecall | None:
         """Return what jobs with the same words did; None if no column is read as text."""
@@ -193,9 +213,9 @@ class History:
         return memory.medians(asked, question.as_of)
 
     def backed_off(self, question: Question, recall: list[Recall]) -> Floats:
-        """Return the median over all finished jobs of the finest key that has any."""
+        """Return the median over all finished jobs of the finest key that counts."""
         point = np.full(len(question), np.nan)
-        for level, part in enumerate(recall):
+        for level, part in enumerate(self.counting(question, recall)):
             rows = np.flatnonzero(np.isnan(point) & (part.count > 0))
             if len(rows):
                 point[rows], _ = self.medians(level, question.rows(rows))
@@ -206,6 +226,48 @@ class History:
         wanted = set(columns)
         places = (i for i, level in enumerate(self.levels) if set(level.columns) == wanted)
         return next(places, None)
+
+    def _queue_and_owner(self) -> tuple[int, int] | None:
+        """Return the levels of the queue and of the owner, where a history has both."""
+        queue = self.level_of("queue")
+        owners = (self.level_of(column) for column in ("user", "group"))
+        owner = next((level for level in owners if level is not None), None)
+        return None if queue is None or owner is None else (queue, owner)
+
+
+class _Owners:
+    """How many owners have finished a job of a key, as of any moment.
+
+    Examples
+    --------
+    >>> queue, owner = np.array([7, 7, 7], dtype=np.uint64), np.array([1, 2, 1], dtype=np.uint64)
+    >>> held = _Owners().with_jobs(queue, owner, np.array([1.0, 5.0, 2.0]))
+    >>> held.count(queue[:2], np.array([4.0, np.inf])).tolist()
+    [1, 2]
+    """
+
+    def __init__(self) -> None:
+        self._pairs = np.empty(0, np.uint64)
+        #: the first job of each owner
+        self._first = Memory()
+
+    def with_jobs(self, keys: Keys, owners: Keys, ends: Floats) -> _Owners:
+        """Return what is known with more jobs."""
+        order = np.argsort(ends, kind="stable")
+        pairs, first = np.unique((keys * _MIXED ^ owners)[order], return_index=True)
+        new = ~np.isin(pairs, self._pairs)
+        if not new.any():
+            return self
+        rows = order[first[new]]
+        made = _Owners()
+        made._pairs = np.concatenate([self._pairs, pairs[new]])
+        made._first = copy.copy(self._first)
+        made._first.add(keys[rows], ends[rows], np.zeros(len(rows)))
+        return made
+
+    def count(self, keys: Keys, as_of: Floats) -> Ints:
+        """Return the number of owners of each key before each moment."""
+        return self._first.moments(keys, as_of)[0]
 
 
 def _days(arrival: Floats) -> float:

@@ -34,8 +34,10 @@ _BLOCK = 25
 _FEWEST_BLOCKS = 3
 #: after so many jobs a gain counts half
 _HALF_LIFE = 2_000.0
-#: standard errors by which a gain has to exceed nothing: while outcomes come in, and long after
-_SURE, _STALE_SURE = 1.5, 2.0
+#: standard errors by which a gain has to exceed nothing: while outcomes come in, and long after,
+#: where nothing will correct the choice: there the share within a factor of two, less as many of
+#: its own, must not have fallen either
+_SURE, _STALE_SURE = 1.5, 1.0
 #: what within a factor of two, within 20 % and the squared error (in variances) are worth
 _WORTH = np.array([1.0, 0.5, 0.5])
 #: how much worse than the anchor a leader may be in each of them
@@ -90,7 +92,7 @@ class _Race:
     def __init__(self, anchor: int) -> None:
         self.anchor = anchor
         self.waiting = np.empty(0)
-        self.total = self.square = np.zeros(1)
+        self.total = self.square = self.useful = np.zeros(1)
         self.count = self.count_of_squares = 0.0
         #: who has led, the anchor first, and since when the others do
         self.leader = np.array([anchor])
@@ -106,27 +108,43 @@ class _Race:
         fade = 0.5 ** (_BLOCK / _HALF_LIFE)
         self.total = fade * self.total + mean
         self.square = fade * self.square + (mean @ _WORTH) ** 2
+        self.useful = fade * self.useful + mean[:, 0] ** 2
         self.count = fade * self.count + 1
         self.count_of_squares = fade**2 * self.count_of_squares + 1
         self.since = np.append(self.since, known)
-        mean, error = self.known()
+        mean, error, _ = self.known()
         leads = len(self.since) >= _FEWEST_BLOCKS
         leader = _leader(mean, _SURE * error, self.anchor) if leads else self.anchor
         self.leader = np.append(self.leader, leader)
 
-    def known(self) -> tuple[Floats, Floats]:
-        """Return the mean gains of each number beyond the anchor, and the error of their worth."""
+    def known(self) -> tuple[Floats, Floats, Floats]:
+        """Return the mean gains of each number beyond the anchor, the error of their worth, and of
+        the share within a factor of two.
+        """
         mean = self.total / self.count
-        spread = np.maximum(self.square / self.count - (mean @ _WORTH) ** 2, 1e-6)
-        return mean, np.sqrt(spread * self.count_of_squares) / self.count
+        errors = (
+            np.sqrt(np.maximum(square / self.count - centre**2, 1e-6) * self.count_of_squares)
+            / self.count
+            for square, centre in ((self.square, mean @ _WORTH), (self.useful, mean[:, 0]))
+        )
+        return mean, *errors
 
 
-def _leader(gain: Floats, doubt: Floats, anchor: int) -> int:
+def _leader(gain: Floats, doubt: Floats, anchor: int, useful_doubt: float | Floats = 0.0) -> int:
     """Return the number that is best beyond doubt and worse in nothing, else the anchor."""
-    least = np.where((gain >= _WORST).all(axis=1), gain @ _WORTH - doubt, -1.0)
+    no_worse = (gain >= _WORST).all(axis=1) & (gain[:, 0] - useful_doubt >= _WORST[0])
+    least = np.where(no_worse, gain @ _WORTH - doubt, -1.0)
     # of equals the anchor leads
     least[anchor] = 1e-9
     return int(np.argmax(least))
+
+
+def _error_of_mean(means: Floats, errors: Floats) -> Floats:
+    """Return the error of the mean over folds: by blocks within them, at least as they differ."""
+    error = np.sqrt((errors**2).sum(axis=0))
+    if len(means) > 1:
+        error = np.maximum(error, np.std(means, axis=0, ddof=1) * np.sqrt(len(means)))
+    return np.asarray(error / len(means))
 
 
 class LeadingPoint:
@@ -164,13 +182,12 @@ class LeadingPoint:
                 if len(race.since) >= _FEWEST_BLOCKS:
                     found.append(race.known())
             if found:
-                means, errors = (np.array(part) for part in zip(*found, strict=True))
-                error = np.sqrt((errors**2).sum(axis=0))
-                if len(found) > 1:
-                    apart = np.std(means @ _WORTH, axis=0, ddof=1) * np.sqrt(len(found))
-                    error = np.maximum(error, apart)
-                doubt = _STALE_SURE * error / len(found)
-                self._settled[kind] = _leader(means.mean(axis=0), doubt, anchor)
+                means, *errors = (np.array(part) for part in zip(*found, strict=True))
+                doubt, useful_doubt = (
+                    _STALE_SURE * _error_of_mean(*both)
+                    for both in zip((means @ _WORTH, means[..., 0]), errors, strict=True)
+                )
+                self._settled[kind] = _leader(means.mean(axis=0), doubt, anchor, useful_doubt)
 
     def add(self, gain: Floats, stratum: NDArray[np.str_], end: Floats) -> None:
         """Let outcomes count, in the order in which they became known."""

@@ -258,7 +258,7 @@ class Predictor(ABC):
         question = self.history_.ask(jobs, self._moments(jobs, as_of))
         recall = self.history_.recall(question)
         answer = self._answer(question, recall)
-        match = closest_match(self.history_.levels, recall)
+        match = closest_match(self.history_.levels, self.history_.counting(question, recall))
         late = self._is_stale(question)
         low, high = self._ranges(answer, match.stratum, recall, late, question.as_of)
         longest = self.bounds_.longest(question.limit_s)

@@ -124,6 +124,7 @@ _MOST_STRANGERS = 1_500
 #: many turns
 _LEFT_OUT = ("workload", "group", "user")
 _FEWEST_OWNERS, _TURNS = 3, 5
+_OWNERS = {"user", "group"}
 #: jobs that the forests of a turn learn from
 _MOST_OTHERS = 10_000
 
@@ -271,7 +272,8 @@ class Mixture(Predictor):
         """Weigh experts and choose points by folds: long after the last outcome, and fresh."""
         fold = folds[-1]
         strange = self._strange_folds(question, values, end)
-        every = [*folds, self._made_strangers(fold), *strange]
+        made = self._made_strangers(fold)
+        every = [*folds, made, *strange]
         parts = [self._with(one)._earned(one.asked, values[one.rows]) for one in every]
         density, cell = (np.concatenate(both) for both in zip(*parts, strict=True))
         self.weights_.start(density, cell, stale=True)
@@ -282,7 +284,8 @@ class Mixture(Predictor):
             if one not in strange:
                 late = np.ones(len(one.rows), dtype=np.bool_)
                 self._learn_ranges(answer, values[one.rows], (stratum, kinds), late, end[one.rows])
-            if answer.points is not None:
+            # jobs that were made strangers have been judged once already
+            if answer.points is not None and one is not made:
                 judged.append((gains(answer.points, values[one.rows], self.variance_), kinds))
         self.leading_.settle(judged)
         self._with(fold)
@@ -458,7 +461,10 @@ class Mixture(Predictor):
 
         Only their words are looked up: most jobs are of a known kind.
         """
-        rows = np.flatnonzero(stratum != "seen")
+        place, _ = finest(recall)
+        owned = np.array([not _OWNERS.isdisjoint(one.columns) for one in self.history_.levels])
+        # what the same user did counts more than what others did with the same words
+        rows = np.flatnonzero((stratum != "seen") & ~owned[place])
         words = self._words(question.rows(rows)) if len(rows) else None
         if words is None:
             return rows[:0], None
