@@ -66,3 +66,17 @@ def test_names_that_differ_in_numbers_only_are_one_kind_of_job() -> None:
     found = predictor_named("backoff-median").fit(jobs.assign(duration_s=run))
     asked = pd.DataFrame({"name": ["train_run999", "eval_run999"], "user": "new"})
     assert found.predict(asked)["value"].round().tolist() == [3600.0, 60.0]
+
+
+def test_numbered_names_of_one_user_come_before_those_of_everybody() -> None:
+    jobs = pd.DataFrame(
+        {
+            "name": [f"{'fit' if n % 2 else 'eval'}-{n}" for n in range(400)],
+            "user": [f"u{n % 7}" for n in range(400)],
+            "request_gpus": [float(n % 3) for n in range(400)],
+        }
+    )
+    labels = [level.label for level in choose_levels(jobs)]
+    own = labels.index("name but for its numbers and user")
+    assert own < labels.index("name but for its numbers")
+    assert own < labels.index("user and request")

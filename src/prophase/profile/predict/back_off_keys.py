@@ -43,6 +43,7 @@ _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
     (("group",), True, "seen"),
     (("name", "user"), False, "seen"),
     ((FOLDED, "user", "task"), True, "seen"),
+    ((FOLDED, "user"), False, "seen"),
     ((FOLDED,), False, "seen"),
     # an account, where a source has no narrower group: wider than the names of its jobs
     (("group",), False, "partly"),
