@@ -38,7 +38,7 @@ _WORDS = ("name", "user", "group", "queue", "workload", "task")
 _NAMED = 2
 #: columns of a level, whether the request belongs to it, and how close a match it is
 _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
-    (("name", "user", "group", "queue", "workload", "task"), True, "seen"),
+    (("name", FOLDED, "user", "group", "queue", "workload", "task"), True, "seen"),
     (("group", "task"), False, "seen"),
     (("group",), True, "seen"),
     (("name", "user"), False, "seen"),
