@@ -204,11 +204,8 @@ def _fit(column: Column, look: ColumnTraits, looks: Sequence[ColumnTraits]) -> C
     if column.kind == "text":
         if look.numeric and {"num", "count", "total"} & set(look.words):
             return None
-        if column.name in ("job_id", "node_id"):
+        if column.name in ("job_id", "node_id", "parent_id"):
             return _id_match(column, look)
-        if column.name == "parent_id" and look.unique:
-            # what every job has for itself is its own id
-            return None
         worded = column.name in ("status", "gpu_type", "features", "workload", "task", "name")
         if worded and look.numeric:
             return None
@@ -266,6 +263,9 @@ def _number_match(column: Column, look: ColumnTraits, guess: UnitGuess) -> Colum
 
 
 def _id_match(column: Column, look: ColumnTraits) -> ColumnMatch | None:
+    if column.name == "parent_id":
+        # what every job has for itself is its own id
+        return None if look.unique else ColumnMatch(column, look, None, "sure", "the name says so")
     if look.unique:
         return ColumnMatch(column, look, None, "sure", "a value of its own in every row")
     if "id" in look.ideas and "name" not in look.ideas:
