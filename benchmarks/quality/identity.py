@@ -98,7 +98,8 @@ def tenants_apart() -> None:
             "allowed",
             [0.0],
             remark=f"{PAIRS:,} pairs of teams, {asked:,} jobs asked about, {changed:,} told "
-            f"another request: {crossed} answers changed by the other team, {lowered} requests of unknown teams changed",
+            f"another request: {crossed} answers changed by the other team, {lowered} requests "
+            "of unknown teams changed",
         )
     )
 
