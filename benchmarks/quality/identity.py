@@ -6,11 +6,15 @@ for the rule that an import chooses. The remark has the rule, tenants, kinds, th
 jobs whose key was seen before, and the same of the key of before (task, else group, workload, name,
 user; tenants pooled). No setting is fitted to a trace: margins are the same for all.
 
-    python benchmarks/quality/identity.py
+The part ``tenants`` generates 10,000 pairs of teams whose jobs have equal names and other needs,
+and counts whose recommendation would be another one without the other team.
+
+    python benchmarks/quality/identity.py [--part traces,tenants]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -19,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import pandas as pd
 
+from prophase.sizing.recommender import learn_recommender
 from prophase.trace.identity.choice import (
     codes_of_columns,
     log_targets,
@@ -52,7 +57,79 @@ TRACES = (
 BEFORE = ("task", "group", "workload", "name", "user")
 
 
+PAIRS, AT_ONCE = 10_000, 100
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--part", default="traces,tenants")
+    parts = parser.parse_args().part.split(",")
+    if "traces" in parts:
+        traces()
+    if "tenants" in parts:
+        tenants_apart()
+
+
+def tenants_apart() -> None:
+    """Count recommendations that cross from one team to another on the strength of a name."""
+    crossed = lowered = asked = changed = 0
+    for seed in range(PAIRS // AT_ONCE):
+        jobs = pairs_of_teams(seed)
+        both = learn_recommender(jobs, resources=["memory"])
+        alone = [
+            learn_recommender(jobs[jobs["side"] == side], resources=["memory"]) for side in (0, 1)
+        ]
+        whose = [name for name in ("attr_namespace", "group", "user") if name in jobs]
+        first = jobs.drop_duplicates(whose)
+        for job in first.to_dict("records"):
+            told = both.recommend(job)[0].ladder
+            own = alone[int(job["side"])].recommend(job)[0].ladder
+            asked += 1
+            changed += bool(told)
+            crossed += told != own
+            # a team of the same name of work that nobody knows
+            stranger = {**job, **dict.fromkeys(whose, "nobody")}
+            lowered += bool(both.recommend(stranger)[0].ladder)
+    record(
+        Measurement(
+            "tenants with equal names of work",
+            "crossings",
+            [crossed + lowered],
+            "allowed",
+            [0.0],
+            remark=f"{PAIRS:,} pairs of teams, {asked:,} jobs asked about, {changed:,} told "
+            f"another request: {crossed} answers changed by the other team, {lowered} requests "
+            "of unknown teams changed",
+        )
+    )
+
+
+def pairs_of_teams(seed: int) -> pd.DataFrame:
+    """Return jobs of pairs of teams: equal names of work, other needs, as sources name teams."""
+    random = np.random.default_rng(seed)
+    columns = [("attr_namespace",), ("group", "user"), ("user",), ("attr_namespace", "group")]
+    named = columns[seed % len(columns)]
+    rows = []
+    for pair in range(AT_ONCE):
+        kind = f"{random.choice(['train', 'etl', 'eval'])}-{random.choice(['bert', 'xgb'])}-{pair}x"
+        for side in (0, 1):
+            need, runs = float(random.lognormal(1.5, 1.0)), int(random.integers(10, 25))
+            team = {name: f"{name[-4:]}{pair}{'ab'[side]}" for name in named}
+            if len(named) == 2 and random.random() < 0.5:
+                # one account or namespace for both, with users or teams of their own
+                team[named[0]] = f"shared{pair}"
+            for run in range(runs):
+                peak = need * float(random.lognormal(0, 0.05))
+                rows.append({**team, "side": side, "name": f"{kind}-{run:03}", "peak": peak})
+    jobs = pd.DataFrame(rows).rename(columns={"peak": "memory_peak_gib"})
+    when = 600.0 * np.arange(len(jobs))
+    return jobs.assign(
+        job_id=[f"j{n}" for n in range(len(jobs))], submit_s=when, start_s=when, duration_s=500.0,
+        end_s=when + 500.0, status="completed", request_memory_gib=64.0,
+    )  # fmt: skip
+
+
+def traces() -> None:
     for path in TRACES:
         trace = open_trace(DATA / path, tables=["jobs"])
         jobs, rule = trace.jobs, rule_of(trace.jobs)

@@ -209,3 +209,18 @@ def test_a_retry_climbs_instead_of_asking_for_the_whole(risk: float | None) -> N
     asked = sizer.predict("align", {**ASKED, "request_gib": 256.0})
     again = sizer.retry("align", {**ASKED, "request_gib": 256.0}, 2, asked)
     assert asked < again < 32.0
+
+
+def test_runs_that_began_together_are_surprises_by_what_was_known_then() -> None:
+    sizer = LeastWaste()
+    for number, peak in enumerate((2.0, 2.0, 4.0, 4.0)):
+        known = {"tag": f"asm{number // 2} s{number}", "request_gib": 8.0, "submit_s": number}
+        sizer.predict("align", known)
+        sizer.observe("align", known, peak, 1.0, False)
+    together = [{"tag": f"asm1 t{n}", "request_gib": 8.0, "submit_s": 10.0 + n} for n in range(3)]
+    for known in together:
+        sizer.predict("align", known)
+    for known in together:
+        sizer.observe("align", known, 8.0, 1.0, False)
+    # all three were twice what asm1 had shown, not only the first of them to report
+    assert np.allclose(sizer.histories_["align"].surprises[-3:], np.log(2.0))

@@ -19,7 +19,7 @@ _CHEAPEST, _DEAREST = 1e-4, 1e4
 _MOST_KILLED = 0.1
 _FADING = 0.995
 #: instances whose kills are remembered until they end
-_MOST_OPEN = 10_000
+MOST_NOTED = 10_000
 #: logarithm of the most that what is under way makes a kill dearer
 _MOST_EXPOSED = 12.0
 
@@ -78,10 +78,10 @@ class KillPrice:
 
     def decided(self, task: str, features: Features, chance: float) -> None:
         """Take note of a first request and the chance that it is killed."""
-        if len(self._under_way) >= _MOST_OPEN:
+        if len(self._under_way) >= MOST_NOTED:
             self._forget(*next(iter(self._under_way.items())))
         held = _UnderWay(task, self._raised.get(task, 0), chance)
-        self._under_way[_key(task, features)] = held
+        self._under_way[instance_key(task, features)] = held
         self._exposed[task] = self._exposed.get(task, 0.0) + chance
 
     def _forget(self, key: tuple[object, ...], held: _UnderWay) -> None:
@@ -95,7 +95,7 @@ class KillPrice:
     def killed(self, task: str, features: Features) -> None:
         """Take note of a kill; only the first of an instance, and of a wave, counts."""
         unknown = _UnderWay(task, self._raised.get(task, 0))
-        held = self._under_way.setdefault(_key(task, features), unknown)
+        held = self._under_way.setdefault(instance_key(task, features), unknown)
         if not held.killed:
             held.killed = True
             self._answer(task, held)
@@ -108,7 +108,7 @@ class KillPrice:
         """Take note of an instance that ended, after kills or not."""
         known = self.usual == self.usual
         self.usual = _FADING * self.usual + (1 - _FADING) * size if known else size
-        key = _key(task, features)
+        key = instance_key(task, features)
         held = self._under_way.get(key, _UnderWay(task, 0))
         self._forget(key, held)
         if not held.killed and held.chance > 0.0:
@@ -140,7 +140,8 @@ class _UnderWay:
     killed: bool = False
 
 
-def _key(task: str, features: Features) -> tuple[object, ...]:
+def instance_key(task: str, features: Features) -> tuple[object, ...]:
+    """Return what an instance is known by from its decision to its end."""
     return task, features.get("tag"), features.get("submit_s")
 
 

@@ -22,7 +22,7 @@ from prophase.sizing.least_waste.history import (
     has_changed,
 )
 from prophase.sizing.least_waste.joint_regression import Joint
-from prophase.sizing.least_waste.kill_price import KillPrice
+from prophase.sizing.least_waste.kill_price import MOST_NOTED, KillPrice, instance_key
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.least_waste.lineage import (
     INPUT,
@@ -94,6 +94,10 @@ class LeastWaste(OnlineSizer):
         #: what was last asked about, and its views: a decision needs them twice, and an instance
         #: that ends before anything else happens is judged by them
         self._viewed: tuple[tuple[int, int], dict[str, Sample], Features] | None = None
+        #: what similar tags said of an instance when it was decided on, until it ends. Those that
+        #: begin together are alike: by the others of its kind an instance is no surprise, but
+        #: none of them had reported then
+        self._levels: dict[tuple[object, ...], tuple[int, float]] = {}
 
     def predict(self, task: str, features: Features) -> float:
         rungs, outlook = self.laddered(task, features)
@@ -102,7 +106,12 @@ class LeastWaste(OnlineSizer):
         chance = 0.5 if outlook is None else outlook.exceed(asked)
         held = request is not None and asked >= request
         self.price_.decided(task, features, 0.0 if held else chance)
-        self._history(task).open += 1
+        history = self._history(task)
+        history.open += 1
+        if len(self._levels) >= MOST_NOTED:
+            del self._levels[next(iter(self._levels))]
+        level = tag_level(history, prefixes(_tag_of(features)))
+        self._levels[instance_key(task, features)] = history.changes, level
         least = self.settings.least
         return max(asked, min(least, request or least))
 
@@ -270,9 +279,12 @@ class LeastWaste(OnlineSizer):
         tag = _tag_of(features)
         words = prefixes(tag) if tag else ()
         surprise = math.nan
+        changes, level = self._levels.pop(instance_key(task, features), (-1, math.nan))
         if history.count:
             self._judge(history, task, features, peak, hours)
-            surprise = math.log(peak) - tag_level(history, words)
+            if changes != history.changes or level != level:
+                level = tag_level(history, words)
+            surprise = math.log(peak) - level
         self._viewed = None
         known_numbers = {
             **(self.lineage_.known_numbers(task, tag) if tag else {}),

@@ -298,7 +298,7 @@ def _fit(column: Column, look: ColumnTraits, looks: Sequence[ColumnTraits]) -> C
 
 
 def _text_match(column: Column, look: ColumnTraits) -> ColumnMatch | None:
-    keyed = column.name in ("job_id", "node_id")
+    keyed = column.name in ("job_id", "node_id", "parent_id")
     if not look.present:
         if keyed or column.name == "series_id":
             return None
@@ -307,9 +307,6 @@ def _text_match(column: Column, look: ColumnTraits) -> ColumnMatch | None:
         return None
     if keyed:
         return _id_match(column, look)
-    if column.name == "parent_id" and look.unique:
-        # what every job has for itself is its own id
-        return None
     worded = column.name in ("status", "gpu_type", "features", "workload", "task", "name")
     shared = column.name in ("user", "group", "queue")
     if (worded and look.numeric) or (shared and look.unique and len(look.cells) > _MANY):
@@ -331,6 +328,9 @@ def _number_match(column: Column, look: ColumnTraits, guess: UnitGuess) -> Colum
 
 
 def _id_match(column: Column, look: ColumnTraits) -> ColumnMatch | None:
+    if column.name == "parent_id":
+        # what every job has for itself is its own id
+        return None if look.unique else ColumnMatch(column, look, None, "sure", "the name says so")
     if look.unique:
         return ColumnMatch(column, look, None, "sure", "a value of its own in every row")
     if "id" in look.ideas and "name" not in look.ideas:
