@@ -31,18 +31,23 @@ def test_the_need_stands_beside_the_request(model: JobModel) -> None:
     assert any("asked: 64 GiB" in line for line in found.lines())
 
 
-def test_a_never_seen_job_still_gets_sizes_with_a_range_and_says_what_is_new(
-    model: JobModel,
-) -> None:
+def test_a_never_seen_job_gets_wide_ranges_no_size_and_hears_what_is_new(model: JobModel) -> None:
     found = ask(model, {"user": "eve", "workload": "vgg", "gpus": 64, "colour": "red"})
     assert found["duration_s"].stratum == "new"
-    assert found["duration_s"].confidence != "high"
+    assert {one.confidence for one in found.targets} == {"low"}
     assert found["duration_s"].high / found["duration_s"].low > 5
-    assert found.sizes[0].safe > 10
+    assert not found.sizes
     told = " ".join(found.unsure)
     assert "user 'eve' was never seen" in told
     assert "request_gpus 64 is above all that was seen (1 to 2)" in told
     assert "colour is not a column" in told
+
+
+def test_a_request_that_finished_jobs_do_not_differ_in_is_said_not_to_count(
+    model: JobModel,
+) -> None:
+    told = " ".join(ask(model, {"user": "ann", "cpus": 4000}).unsure)
+    assert "request_cpu_cores not used: finished jobs do not differ in it." in told
 
 
 def test_missing_attributes_are_named(model: JobModel) -> None:

@@ -46,6 +46,17 @@ def test_long_after_the_last_outcome_folds_that_differ_are_a_doubt() -> None:
     assert held.leaders(seen[:1], np.zeros(1), stale=True).tolist() == [2]
 
 
+def test_long_after_the_last_outcome_fewer_useful_answers_are_no_lead() -> None:
+    # far fewer large misses, but no more answers within a factor of two, as far as chance lets see
+    draw, values = np.random.default_rng(1), np.zeros(600)
+    close = draw.random(600) < 0.5
+    other = np.where(draw.random(600) < 0.5, 0.1, 1.0)
+    points = np.column_stack([np.where(close, 0.1, 5.0), other])
+    held, seen = LeadingPoint(), np.full(600, "seen")
+    held.settle([(gains(points, values, 4.0), seen)])
+    assert held.leaders(seen[:1], np.zeros(1), stale=True).tolist() == [SIMPLE]
+
+
 def test_until_another_number_has_proved_better_the_simple_one_leads() -> None:
     kinds = np.array(["new", "seen", "partly"])
     for stale in (False, True):

@@ -6,7 +6,7 @@ import pytest
 
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.predict.job_model import JobModel, learn
-from prophase.profile.predict.missing_columns import absent_columns, fill_table
+from prophase.profile.predict.missing_columns import Exemplars, absent_columns, fill_table
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +62,11 @@ def test_a_table_with_every_column_is_not_touched(model: JobModel) -> None:
     jobs = pd.DataFrame({"user": ["ann"], "queue": ["short"], "request_gpus": [1.0]})
     assert fill_table(model.exemplars, jobs) is None
     assert fill_table(model.exemplars, jobs[:0].drop(columns="queue")) is None
+
+
+def test_where_nothing_agrees_the_last_burst_does_not_stand_for_all() -> None:
+    users = [f"user{row % 7}" for row in range(300)] + ["burst"] * 100
+    held = Exemplars.of(pd.DataFrame({"user": users, "request_gpus": 1.0}), ["user"])
+    filled = [job["user"] for job in held.filled({"task": "ps"}, most=16)]
+    assert len(filled) > 10
+    assert 0 < filled.count("burst") < len(filled)

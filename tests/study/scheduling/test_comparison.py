@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.result import DataUsed
 from prophase.result.json_form import to_dict
 from prophase.sim import Cluster
+from prophase.stats import Estimate
 from prophase.study.scheduling.comparison import (
     ScheduleStudy,
     published_beside,
@@ -65,6 +67,24 @@ def test_predictions_that_know_the_users_keep_most_of_the_oracles_gain(
     assert ours.kept_pct.holds(ours.kept_pct.value)
     assert ours.change_pct.high < 0
     assert ours.to_dict()["change_pct_high"] == ours.change_pct.high
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "begins"),
+    [
+        (-20.0, 130.0, "Predicted run times cannot be told apart from fifo or from true run times"),
+        (55.0, 120.0, "Whether predicted run times keep 80 % of the oracle's gain cannot be told"),
+        (82.0, 97.0, "Ordering by predicted run times"),
+        (20.0, 70.0, "Ordering by predicted run times"),
+    ],
+)
+def test_the_report_says_first_if_days_differ_too_much_to_tell_what_is_kept(
+    study: ScheduleStudy, low: float, high: float, begins: str
+) -> None:
+    ours = predicted("user-median")
+    kept = Estimate((low + high) / 2, low, high, level=0.95)
+    rows = [replace(one, kept_pct=kept) if one.policy == ours else one for one in study.results]
+    assert sentence(replace(study, results=rows)).startswith(begins)
 
 
 def test_only_later_jobs_are_replayed_and_nothing_is_learnt_from_them(

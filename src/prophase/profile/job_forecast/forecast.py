@@ -251,6 +251,8 @@ def _shape(one: TargetForecast, limit: object) -> str:
         if ends[1] >= limit:
             return f"half run {until}"
         return f"{least} within {half}, one in ten runs {until}"
+    if half == most:
+        return f"one in ten ends within {few}, half run about {half}"
     return f"{least} within {half}, one in ten runs longer than {most}"
 
 
@@ -285,7 +287,7 @@ def confidence_of(
     """Return how far an answer can be relied on: how alike past jobs are, how narrow the range.
 
     ``strange`` values that no job of the history had make it less, and so do few finished jobs
-    of the closest kind, ``seen``.
+    of the closest kind, ``seen``; least of all is known of a job of no known kind with either.
 
     Examples
     --------
@@ -295,7 +297,7 @@ def confidence_of(
     ('medium', 'low')
     """
     few = seen < _FEW_JOBS
-    if few and stratum != "seen":
+    if (few or strange) and stratum != "seen":
         return "low"
     factor = high / low if low > 0 else math.inf
     if not math.isfinite(factor) or factor > _WIDE or strange >= _MANY_STRANGE:

@@ -114,7 +114,7 @@ def ask(
         job=columns,
         name=submission.name,
         targets=found,
-        sizes=_sizes(found, columns),
+        sizes=_sizes(found, columns, bool(model.seen.novelty(Columns.of([columns])).strange[0])),
         profile=_profile(classifier, columns),
         unsure=() if brief else _unsure(model, columns, found, submission.notes),
         learnt_from=model.jobs,
@@ -211,8 +211,12 @@ def _mattered(
     return tuple(sorted(found, key=lambda one: -abs(np.log(one.factor))))
 
 
-def _sizes(found: Sequence[TargetForecast], columns: JsonMapping) -> tuple[RequestAndNeed, ...]:
-    answered = {one.target: one for one in found if not one.abstained}
+def _sizes(
+    found: Sequence[TargetForecast], columns: JsonMapping, strange: bool
+) -> tuple[RequestAndNeed, ...]:
+    """Return what the job needs of what it asks for; jobs of another kind do not say it."""
+    known = ("seen",) if strange else ("seen", "partly")
+    answered = {one.target: one for one in found if not one.abstained and one.stratum in known}
     sizes = []
     for request, needs in _NEEDS.items():
         need = next((answered[name] for name in needs if name in answered), None)
@@ -247,6 +251,10 @@ def _unsure(
     if absent:
         sentences.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
     sentences += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
+    asked = (name for name in columns if name.startswith("request_") or name == "time_limit_s")
+    unused = [name for name in asked if name not in model.columns]
+    if unused:
+        sentences.append(f"{', '.join(unused)} not used: finished jobs do not differ in it.")
     for one in found:
         if one.abstained:
             sentences.append(f"{one.target}: {one.reason}.")

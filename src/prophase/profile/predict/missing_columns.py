@@ -83,7 +83,12 @@ class Exemplars:
         for name, held in self.columns.items():
             if name not in lacking:
                 score += self.weights[name] * (held == job[name])
-        order = np.lexsort((np.arange(rows), score))[::-1][:most]
+        order = np.lexsort((np.arange(rows), score))[::-1]
+        if not score.any():
+            # nothing agrees: the latest jobs would be one burst of one user
+            back = np.geomspace(1, rows, min(most, rows)).astype(np.intp)
+            order = order[np.unique(back - 1)]
+        order = order[:most]
         # those that agree much less than the best are other kinds of job
         alike = order[score[order] >= 0.7 * score[order[0]]]
         return [{**job, **{name: self.columns[name][place] for name in lacking}} for place in alike]

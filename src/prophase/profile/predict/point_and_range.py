@@ -65,7 +65,8 @@ def closest_match(levels: tuple[Level, ...], recall: list[Recall]) -> Match:
     for row, (level, count, kind) in enumerate(
         zip(place.tolist(), counts.tolist(), stratum.tolist(), strict=True)
     ):
-        reason[row] = _words(levels[level].label, count, kind)
+        # the finest key holds everything that is known of a job
+        reason[row] = _words(levels[level].label, count, whole=kind == "seen" or level == 0)
     return Match(stratum, counts, reason)
 
 
@@ -85,8 +86,8 @@ def finest(recall: Sequence[Recall]) -> tuple[Ints, Ints]:
     return place, counts[place, np.arange(counts.shape[1])]
 
 
-def _words(label: str, count: int, kind: str) -> str:
+def _words(label: str, count: int, *, whole: bool) -> str:
     if label == "all jobs":
         return f"no similar job among {counted(count, 'finished job')}"
     based = f"based on {counted(count, 'job')} with the same {label}"
-    return based if kind == "seen" else f"no past job matches all fields; {based}"
+    return based if whole else f"no past job matches all fields; {based}"

@@ -12,6 +12,9 @@ from prophase.stats import Estimate
 from prophase.study.scheduling.comparison import ScheduleStudy, published_beside
 from prophase.study.scheduling.policies import FIFO, ORACLE, PolicyResult
 
+#: so many percent of the oracle's gain are most of it
+_MOST_OF_IT = 80
+
 
 def schedule_study_result(
     study: ScheduleStudy,
@@ -102,12 +105,17 @@ def sentence(study: ScheduleStudy) -> str:
 
 
 def _told_apart(kept: Estimate) -> str:
-    """Say first if days differ so much that nothing is known of the gain but that it may be any."""
-    if not kept.known or kept.low > 0 or kept.high < 100:
+    """Say first if days differ so much that most of the gain, or all, may be kept or lost."""
+    if not kept.known or not kept.low < _MOST_OF_IT <= kept.high:
         return ""
+    if kept.low <= 0 and kept.high >= 100:
+        return (
+            "Predicted run times cannot be told apart from fifo or from true run times here: days "
+            "differ too much. "
+        )
     return (
-        "Predicted run times cannot be told apart from fifo or from true run times here: days "
-        "differ too much. "
+        f"Whether predicted run times keep {_MOST_OF_IT} % of the oracle's gain cannot be told: "
+        "days differ too much. "
     )
 
 

@@ -142,3 +142,24 @@ def test_where_no_job_ended_before_the_others_came_the_back_off_median_is_told()
         for name in ("default", "backoff-median")
     )
     assert told == pytest.approx(simple)
+
+
+def test_ranges_of_a_burst_are_calibrated_although_no_job_ended_before_the_others_came() -> None:
+    draw = np.random.default_rng(0)
+    user, submit = draw.integers(0, 6, 400), np.linspace(0.0, 60.0, 400)
+    run = 1000.0 * np.exp(draw.normal(0.5 * user, 0.4))
+    run[draw.choice(400, 4, replace=False)] *= 1_000.0
+    jobs = pd.DataFrame(
+        {"user": user.astype(str), "submit_s": submit, "end_s": submit + run, "duration_s": run}
+    )
+    later = jobs[300:]
+    widths = []
+    for left_out in (None, 100, 200):
+        known = jobs[:300] if left_out is None else jobs[:300].drop(index=left_out)
+        found = predictor_named("mixture").fit(known).predict(later)
+        inside = (found["low"] <= later["duration_s"]) & (later["duration_s"] <= found["high"])
+        assert inside.mean() > 0.85
+        widths.append(float((found["high"] / found["low"]).median()))
+    # as wide as everything that ever happened would be a factor of 36 millions
+    assert max(widths) < 1_000
+    assert max(widths) < 1.5 * min(widths)

@@ -194,6 +194,13 @@ class Mixture(Predictor):
         self.leading_ = LeadingPoint(TRUSTED if trusted else SIMPLE)
         if folds:
             self._judge_folds(folds, question, values, end)
+            self._judge_fresh(folds[-1], question, values, end)
+        elif in_turn := self._folds_in_turn(question, values, end):
+            whole = self.history_
+            self._judge_folds(in_turn, question, values, end)
+            self.history_ = whole
+            for cell in range(self.weights_.cells):
+                self.weights_.carry_over(cell)
         self._learn(question, values)
 
     def _folds(self, question: Question, values: Floats, end: Floats) -> list[_Fold]:
@@ -214,6 +221,35 @@ class Mixture(Predictor):
                 asked = question.rows(late, np.full(len(late), cut))
                 found.append(self._fold(late, asked))
         return found
+
+    def _folds_in_turn(self, question: Question, values: Floats, end: Floats) -> list[_Fold]:
+        """Judge later jobs by earlier ones where none had ended before the others came.
+
+        Their outcomes were not known then; but a range that nothing was compared with would be as
+        wide as everything that ever happened, and move with the longest job.
+        """
+        draw, found = np.random.default_rng(self.random_state), []
+        for begin, until in _FOLDS:
+            first, last = int(begin * len(values)), int(until * len(values))
+            if min(first, last - first) >= FEWEST_FINISHED:
+                late = np.arange(first, last)
+                if len(late) > _MOST_JUDGED:
+                    late = np.sort(draw.choice(late, _MOST_JUDGED, replace=False))
+                asked = question.rows(late, np.full(len(late), np.inf))
+                found.append(self._fold_of(question, values, end, np.arange(first), late, asked))
+        return found
+
+    def _fold_of(
+        self, question: Question, values: Floats, end: Floats, known: Ints, judged: Ints,
+        asked: Question,
+    ) -> _Fold:  # fmt: skip
+        """Return jobs to be judged by what some others did, whenever these ended."""
+        whole = self.history_
+        self.history_ = whole.of_others(question.rows(known), end[known], values[known])
+        self._learn(question.rows(known), values[known], _MOST_BEFORE)
+        fold = self._fold(judged, asked)
+        self.history_ = whole
+        return fold
 
     def _fold(self, rows: Ints, asked: Question) -> _Fold:
         return _Fold(rows, asked, self.forests_, getattr(self, "boosted_", None), self.history_)
@@ -257,22 +293,17 @@ class Mixture(Predictor):
             left_out = np.flatnonzero((turn[code] == place) & judged)
             if len(others) > _MOST_OTHERS:
                 others = np.sort(draw.choice(others, _MOST_OTHERS, replace=False))
-            whole = self.history_
-            self.history_ = whole.of_others(question.rows(others), end[others], values[others])
-            self._learn(question.rows(others), values[others])
             now = np.full(len(left_out), np.inf)
             asked = replace(question.rows(left_out, now), arrival=np.full(len(now), newest))
-            found.append(self._fold(left_out, asked))
-            self.history_ = whole
+            found.append(self._fold_of(question, values, end, others, left_out, asked))
         return found
 
     def _judge_folds(
         self, folds: list[_Fold], question: Question, values: Floats, end: Floats
     ) -> None:
-        """Weigh experts and choose points by folds: long after the last outcome, and fresh."""
-        fold = folds[-1]
+        """Weigh experts, calibrate ranges and choose points as of long after the last outcome."""
         strange = self._strange_folds(question, values, end)
-        made = self._made_strangers(fold)
+        made = self._made_strangers(folds[-1])
         every = [*folds, made, *strange]
         parts = [self._with(one)._earned(one.asked, values[one.rows]) for one in every]
         density, cell = (np.concatenate(both) for both in zip(*parts, strict=True))
@@ -288,12 +319,15 @@ class Mixture(Predictor):
             if answer.points is not None and one is not made:
                 judged.append((gains(answer.points, values[one.rows], self.variance_), kinds))
         self.leading_.settle(judged)
+
+    def _judge_fresh(self, fold: _Fold, question: Question, values: Floats, end: Floats) -> None:
+        """Do the same with fresh outcomes: jobs of a fold in the order in which they came."""
         self._with(fold)
         fresh = question.rows(fold.rows)
         self.usual_lag_ = 2 * float(np.quantile(fresh.arrival - self._newest(fresh.as_of), 0.99))
         density, cell = self._earned(fresh, values[fold.rows])
         self.weights_.start(density, cell, stale=False)
-        if strange:
+        if self.owners_ is not None:
             self.weights_.carry_over(_STRANGE)
         self._judge(fresh, values[fold.rows], end[fold.rows], stale=False)
 
