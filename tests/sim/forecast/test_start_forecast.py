@@ -225,7 +225,7 @@ def test_instants_of_which_only_short_waits_are_known_teach_nothing():
 def test_a_trace_without_starts_is_refused_before_anything_is_checked():
     jobs = pd.DataFrame({"job_id": ["a"], "submit_s": [0.0], "duration_s": [60.0]})
     trace = Trace({"jobs": jobs.assign(request_gpus=1.0)}, "csv", "")
-    with pytest.raises(InputError, match="has no start_s.*prophase simulate"):
+    with pytest.raises(InputError, match=r"has no start_s.*prophase simulate"):
         answer_start(
             trace, Cluster.uniform(1, 1), StartQuestion({"request_gpus": 1.0}, None, 4, 4, 0), {},
             lambda step, percent: None,

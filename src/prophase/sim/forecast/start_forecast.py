@@ -321,7 +321,7 @@ def _target(
     unknown = [name for name in job if name not in state.waiting and not name.startswith("attr_")]
     if unknown:
         raise ParameterError(
-            f"the job table has no column {unknown[0]}, so nothing is known of jobs that ask for it. "
+            f"the job table has no column {unknown[0]}, so nothing is known of such jobs. "
             "Leave it out."
         )
     row = {"job_id": "new job", "submit_s": state.now_s, "instances": 1.0, **job}
