@@ -121,7 +121,10 @@ class SchedulingEnv(gymnasium.Env[Floats, int]):  # type: ignore[misc]
         stuck = ended and bool(state.queue)
         passed = waiting * (state.now - before)
         reward = -passed / len(state.workload) / _HOUR_S
-        info = {"now_s": state.now, "waiting_for_ever": len(state.queue) if stuck else 0}
+        info: dict[str, Any] = {
+            "now_s": state.now,
+            "waiting_for_ever": len(state.queue) if stuck else 0,
+        }
         if refused:
             info["refused"] = refused
         # jobs that nobody started before the last event: the episode is cut off

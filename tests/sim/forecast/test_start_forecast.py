@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.errors import ParameterError
+from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.forecast.back_test import as_known, calibrate, measure_coverage
 from prophase.sim.forecast.past_forecasts import LEAST_FORECASTS, settled
 from prophase.sim.forecast.queue_state import QueueState, pinned, recorded_jobs
+from prophase.sim.forecast.start_answer import StartQuestion, answer_start
 from prophase.sim.forecast.start_forecast import (
     IntervalWidening,
     forecast_in_schedule,
     forecast_start,
 )
+from prophase.trace.trace_tables import Trace
 
 CLUSTER = Cluster.uniform(4, 4)
 
@@ -218,3 +220,13 @@ def test_instants_of_which_only_short_waits_are_known_teach_nothing():
     started = np.repeat([0.9, 0.3], [LEAST_FORECASTS, 30])
     assert settled(started).sum() == LEAST_FORECASTS
     assert settled(started[LEAST_FORECASTS:]).all()
+
+
+def test_a_trace_without_starts_is_refused_before_anything_is_checked():
+    jobs = pd.DataFrame({"job_id": ["a"], "submit_s": [0.0], "duration_s": [60.0]})
+    trace = Trace({"jobs": jobs.assign(request_gpus=1.0)}, "csv", "")
+    with pytest.raises(InputError, match=r"has no start_s.*prophase simulate"):
+        answer_start(
+            trace, Cluster.uniform(1, 1), StartQuestion({"request_gpus": 1.0}, None, 4, 4, 0), {},
+            lambda step, percent: None,
+        )  # fmt: skip

@@ -216,6 +216,16 @@ def _joined(texts: pd.Series | None, more: list[str]) -> list[str]:
     return ["|".join(filter(None, pair)) for pair in zip(old, more, strict=True)]
 
 
+def require_starts(jobs: pd.DataFrame) -> None:
+    """Refuse a job table that does not say who ran and who waited."""
+    for name in ("submit_s", "start_s"):
+        if name not in jobs:
+            raise InputError(
+                f"the job table has no {name}: who runs and who waits is not known. Give a trace "
+                "with recorded starts; waits on a cluster you describe: prophase simulate."
+            )
+
+
 @dataclass(frozen=True)
 class QueueState:
     """Jobs as they are known at ``now_s``; nothing that happens later is in here.
@@ -249,11 +259,7 @@ class QueueState:
         >>> [list(part["job_id"]) for part in (state.finished, state.running, state.waiting)]
         [['a'], ['b'], ['c']]
         """
-        for name in ("submit_s", "start_s"):
-            if name not in jobs:
-                raise InputError(
-                    f"the job table has no {name}: who runs and who waits is not known."
-                )
+        require_starts(jobs)
         submit, start = _times(jobs, "submit_s"), _times(jobs, "start_s")
         end = _ends(jobs, start)
         # jobs that ended without ever starting (cancelled in the queue) are gone, not waiting

@@ -14,6 +14,7 @@ from prophase.result import Result
 from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.back_test import Coverage, calibrate
 from prophase.sim.forecast.past_forecasts import withheld
+from prophase.sim.forecast.queue_state import require_starts
 from prophase.sim.forecast.start_forecast import StartForecast, forecast_start, last_event_s
 from prophase.trace.describe.trace_clock import moment_words
 from prophase.trace.trace_tables import Trace
@@ -50,6 +51,7 @@ def answer_start(
     progress: Callable[[str, float | None], None],
 ) -> tuple[StartForecast, Result]:
     """Forecast the start of a job, with an interval that past forecasts have widened."""
+    require_starts(trace.jobs)
     now_s = last_event_s(trace.jobs) if question.now_s is None else question.now_s
     checked, unchecked = None, "not asked for"
     if question.check:

@@ -320,7 +320,10 @@ def _target(
         raise ParameterError(f"job {job} is not in the job table.")
     unknown = [name for name in job if name not in state.waiting and not name.startswith("attr_")]
     if unknown:
-        raise ParameterError(f"the job table has no column {unknown[0]} to ask for.")
+        raise ParameterError(
+            f"the job table has no column {unknown[0]}, so nothing is known of such jobs. "
+            "Leave it out."
+        )
     row = {"job_id": "new job", "submit_s": state.now_s, "instances": 1.0, **job}
     added = pd.DataFrame([{name: row.get(name) for name in state.waiting.columns}])
     added = added.astype(

@@ -126,7 +126,7 @@ def typed_pools(
     rows = np.flatnonzero(workload.gpus > 0)
     owned = np.bincount(
         cluster.matrix[:, GPU_TYPE], cluster.matrix[:, GPUS], len(cluster.gpu_types)
-    )
+    ).astype(np.float64)
     if not len(rows) or not owned.any():
         raise InputError("no job asks for GPUs that this cluster has, so there are no pools.")
     asks = with_types(workload, cluster)[rows]
@@ -185,7 +185,7 @@ def _starts(submit: Floats, duration: Floats, need: Floats, gpus: float) -> Floa
 def _one_queue(submit: Floats, duration: Floats, need: Floats, kind: Ints, owned: Floats) -> Floats:
     """Return starts where nobody starts before those in front, whatever type they ask for."""
     running: list[list[tuple[float, float]]] = [[] for _ in owned]
-    free, now = owned.astype(float).copy(), 0.0
+    free, now = owned.copy(), 0.0
     starts = np.empty(len(submit))
     jobs = zip(submit.tolist(), duration.tolist(), need.tolist(), kind.tolist(), strict=True)
     for job, (came, lasts, gpus, pool) in enumerate(jobs):
