@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from prophase.sizing.kind_recommendation import recommend
 from prophase.trace import Workspace, column_table
 from prophase.trace.column_table import ColumnTable
 from prophase.trace.describe.description import describe
@@ -95,3 +96,29 @@ def test_a_column_table_answers_as_a_frame_does(tmp_path):
 
 def test_small_tables_are_read_at_once(flawed):
     assert isinstance(open_trace(flawed, by_column=True).tables["jobs"], pd.DataFrame)
+
+
+def test_a_column_table_counts_as_a_frame_does(tmp_path):
+    words = ["x", None, "y", "x", "z"]
+    frame = pd.DataFrame({"a": [1.0, np.nan, 1.0, np.nan, 3.0], "b": words, "c": [2.0] * 5})
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=2)
+    table = ColumnTable(tmp_path / "t.parquet", list(frame))
+    marked = np.array([True, False, True, True, False])
+    for name in frame:
+        for lazy, held in ((table, frame), (table[marked], frame[marked])):
+            assert lazy.missing(name) == held[name].isna().sum()
+            assert lazy.distinct(name) == held[name].nunique()
+            assert lazy[name].value_counts().to_dict() == held[name].value_counts().to_dict()
+    assert (table.extents["c"].least, table.extents["c"].greatest) == (2.0, 2.0)
+    assert list(table[marked]["b"].cat.categories) == ["x", "y"]
+    # once per text, each without one
+    assert table.sorted_once("c", "b").tolist() == [2.0] * 4
+
+
+def test_sizes_are_the_same_in_a_table_that_stays_in_its_file(flawed, in_file):
+    lazy, whole = (open_trace(flawed, by_column=at_once).jobs for at_once in (True, False))
+    assert isinstance(lazy, ColumnTable)
+    found = recommend(lazy)
+    assert found.to_dict() == recommend(whole).to_dict()
+    assert lazy.read_whole == 0
+    assert len(found.tasks) > 10

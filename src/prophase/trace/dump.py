@@ -21,6 +21,9 @@ from prophase.trace.engine import BadLine, Engine, TextLayout
 from prophase.trace.source_files import SourceFile
 from prophase.trace.text_table import MISSING_WORDS, REASON, Sheet
 
+#: rows of a table that are looked up at a time, so that they fit in memory
+_LOOKED_UP = 6_000_000
+
 
 @dataclass(frozen=True)
 class KeyRepeats:
@@ -209,12 +212,22 @@ class Dump:
             if lost:
                 self.note(f"{name}: {counted(lost, 'row belongs', 'rows belong')} to no job.")
         marked = keyed.mutate(**{f"_joined_{name}": ibis.literal(True)})
-        joined = left.left_join(marked, list(keys), rname="{name}_right")
-        if REASON in right.columns:
-            joined = joined.mutate(
-                **{REASON: ibis.coalesce(joined[REASON], joined[f"{REASON}_right"])}
-            )
-        return joined.drop(*(column for column in joined.columns if column.endswith("_right")))
+        rows = int(self.engine.to_pandas(keyed.agg(rows=keyed.count()))["rows"].iloc[0])
+        # a power of two: what is left of a hash is one of its last bits, also below zero
+        parts = 1 << max(0, (-(-rows // _LOOKED_UP) - 1).bit_length())
+        if parts == 1:
+            return _left_joined(left, marked, keys)
+        # more than memory holds at a time: part by part is faster than by way of the disk
+        return ibis.union(
+            *(
+                self.materialised(
+                    _left_joined(*(_part(side, keys, at, parts) for side in (left, marked)), keys),
+                    f"{name}-{at}",
+                )
+                for at in range(parts)
+            ),
+            distinct=False,
+        )
 
     def repeats(self, table: ibis.Table, keys: Sequence[str]) -> KeyRepeats:
         """Count the values of a key that stand in more than one row."""
@@ -235,6 +248,19 @@ class Dump:
             part.rename(path)
         self._waiting += kept_lines(path)
         return self.engine.open_parquet(path)
+
+
+def _part(table: ibis.Table, keys: Sequence[str], at: int, parts: int) -> ibis.Table:
+    """Return the rows of a part; equal keys share theirs."""
+    return table.filter((table[keys[-1]].hash() & (parts - 1)) == at)
+
+
+def _left_joined(left: ibis.Table, right: ibis.Table, keys: Sequence[str]) -> ibis.Table:
+    """Join, and let the reasons of either side leave a row out."""
+    joined = left.left_join(right, list(keys), rname="{name}_right")
+    if REASON in right.columns:
+        joined = joined.mutate(**{REASON: ibis.coalesce(joined[REASON], joined[f"{REASON}_right"])})
+    return joined.drop(*(column for column in joined.columns if column.endswith("_right")))
 
 
 def keep_lines(parquet: Path, lines: Sequence[BadLine]) -> None:

@@ -164,3 +164,15 @@ def test_the_joined_sample_and_the_machine_list_import(shared_data: Path) -> Non
     assert trace.nodes["gpus"].sum() == 6742
     assert (trace.jobs["status"] == "completed").all()
     assert trace.jobs["request_cpu_cores"].median() == pytest.approx(6.0)
+
+
+def test_a_side_table_that_is_looked_up_in_parts_joins_the_same(
+    pai_dump: Path, monkeypatch
+) -> None:
+    whole = open_trace(pai_dump, source="pai2020")
+    monkeypatch.setattr("prophase.trace.dump._LOOKED_UP", 1)
+    parts = open_trace(pai_dump, source="pai2020")
+    assert whole.report is not None
+    assert parts.report is not None
+    assert parts.report.tables == whole.report.tables
+    pd.testing.assert_frame_equal(parts.jobs, whole.jobs)
