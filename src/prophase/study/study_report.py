@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from prophase.json_types import JsonMapping
 from prophase.plural import as_typed, counted
@@ -47,9 +48,11 @@ def study_result(
         words = "The trace lacks what these steps need. Add it and run the study again."
         table = Table("cannot", rows, "Left out, and what is missing")
         sections.append(Section.told("cannot", "What could not be done", [words], [table]))
+    # of a table of one's own the file says more than how it was read
+    subject = Path(plan.trace).name if work.trace.source == "csv" else work.trace.source
     return Result(
         "study",
-        title=f"Study of {work.trace.source}",
+        title=f"Study of {subject}",
         question="Where is the waste, what should change, what does that risk, what does it do to "
         "waiting times, and how sure is that?",
         answer=_answer(parts, work),
