@@ -43,11 +43,11 @@ def test_a_never_seen_job_gets_wide_ranges_no_size_and_hears_what_is_new(model: 
     assert "colour is not a column" in told
 
 
-def test_a_request_that_finished_jobs_do_not_differ_in_is_said_not_to_count(
+def test_a_request_that_no_finished_job_states_is_said_not_to_count(
     model: JobModel,
 ) -> None:
     told = " ".join(ask(model, {"user": "ann", "cpus": 4000}).unsure)
-    assert "request_cpu_cores not used: finished jobs do not differ in it." in told
+    assert "request_cpu_cores not used: no finished job says it." in told
 
 
 def test_missing_attributes_are_named(model: JobModel) -> None:

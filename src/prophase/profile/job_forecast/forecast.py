@@ -282,12 +282,19 @@ def unit_of(target: str) -> str:
 
 
 def confidence_of(
-    stratum: str, low: float, high: float, strange: int = 0, seen: int = _FEW_JOBS
+    stratum: str,
+    low: float,
+    high: float,
+    strange: int = 0,
+    seen: int = _FEW_JOBS,
+    *,
+    foreign: bool = False,
 ) -> Confidence:
     """Return how far an answer can be relied on: how alike past jobs are, how narrow the range.
 
     ``strange`` values that no job of the history had make it less, and so do few finished jobs
-    of the closest kind, ``seen``; least of all is known of a job of no known kind with either.
+    of the closest kind, ``seen``. Least of all is known of a ``foreign`` job, whose user, task or
+    application never ran.
 
     Examples
     --------
@@ -297,7 +304,7 @@ def confidence_of(
     ('medium', 'low')
     """
     few = seen < _FEW_JOBS
-    if (few or strange) and stratum != "seen":
+    if (few or foreign) and stratum != "seen":
         return "low"
     factor = high / low if low > 0 else math.inf
     if not math.isfinite(factor) or factor > _WIDE or strange >= _MANY_STRANGE:

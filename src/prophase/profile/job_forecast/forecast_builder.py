@@ -51,6 +51,10 @@ _NEEDS = {
 _IN_REQUESTS = {"gpu_util_mean_pct": 0.01}
 
 
+#: columns that say whose job it is and what it runs
+_WHOSE = ("user", "task", "workload")
+
+
 class _Shape(TypedDict, total=False):
     """Parts of a forecast that tell its distribution."""
 
@@ -114,7 +118,7 @@ def ask(
         job=columns,
         name=submission.name,
         targets=found,
-        sizes=_sizes(found, columns, bool(model.seen.novelty(Columns.of([columns])).strange[0])),
+        sizes=_sizes(found, columns, asked.foreign),
         profile=_profile(classifier, columns),
         unsure=() if brief else _unsure(model, columns, found, submission.notes),
         learnt_from=model.jobs,
@@ -132,6 +136,8 @@ class _Asked:
     jobs: Columns
     #: per variant, the job first: its rows of the jobs
     variants: list[slice]
+    #: no job of the same user, task or application has finished
+    foreign: bool
 
     @classmethod
     def of(cls, model: JobModel, columns: JsonMapping, given: Sequence[str]) -> _Asked:
@@ -141,7 +147,9 @@ class _Asked:
             filled = model.exemplars.filled(job, most=_FILLED)
             variants.append(slice(len(rows), len(rows) + len(filled)))
             rows += filled
-        return cls(columns, given, Columns.of(rows), variants)
+        whose = {name: columns[name] for name in _WHOSE if columns.get(name) is not None}
+        foreign = bool(whose) and bool(model.seen.novelty(Columns.of([whose])).strange[0])
+        return cls(columns, given, Columns.of(rows), variants, foreign)
 
 
 def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
@@ -170,7 +178,7 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
         predicted=Estimate(value, low, high, level=0.9),
         confidence="none"
         if silent
-        else confidence_of(stratum, low, high, strange, int(first["seen"])),
+        else confidence_of(stratum, low, high, strange, int(first["seen"]), foreign=asked.foreign),
         reason=str(told["reason"][0]),
         stratum=stratum,
         seen=int(first["seen"]),
@@ -212,10 +220,10 @@ def _mattered(
 
 
 def _sizes(
-    found: Sequence[TargetForecast], columns: JsonMapping, strange: bool
+    found: Sequence[TargetForecast], columns: JsonMapping, foreign: bool
 ) -> tuple[RequestAndNeed, ...]:
     """Return what the job needs of what it asks for; jobs of another kind do not say it."""
-    known = ("seen",) if strange else ("seen", "partly")
+    known = ("seen",) if foreign else ("seen", "partly")
     answered = {one.target: one for one in found if not one.abstained and one.stratum in known}
     sizes = []
     for request, needs in _NEEDS.items():
@@ -252,9 +260,9 @@ def _unsure(
         sentences.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
     sentences += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
     asked = (name for name in columns if name.startswith("request_") or name == "time_limit_s")
-    unused = [name for name in asked if name not in model.columns]
+    unused = [name for name in asked if name not in model.seen.ranges]
     if unused:
-        sentences.append(f"{', '.join(unused)} not used: finished jobs do not differ in it.")
+        sentences.append(f"{', '.join(unused)} not used: no finished job says it.")
     for one in found:
         if one.abstained:
             sentences.append(f"{one.target}: {one.reason}.")

@@ -339,9 +339,10 @@ def learn(
     name = DEFAULT if method == "default" else method
     model = JobModel(predictors, name, len(history), data_hash, random_state, tuple(notes))
     columns = model.told_apart
-    return replace(
-        model, seen=SeenValues.of(history, columns), exemplars=Exemplars.of(history, columns)
-    )
+    # a request that all jobs share tells none apart, but another one is unlike all of them
+    requests = (name for name in map(str, history) if name.startswith("request_"))
+    seen = SeenValues.of(history, [*columns, "time_limit_s", *requests])
+    return replace(model, seen=seen, exemplars=Exemplars.of(history, columns))
 
 
 def _usual(history: pd.DataFrame, method: str, notes: list[str]) -> list[str]:

@@ -122,12 +122,12 @@ class _Race:
         the share within a factor of two.
         """
         mean = self.total / self.count
-        errors = (
+        worth, useful = (
             np.sqrt(np.maximum(square / self.count - centre**2, 1e-6) * self.count_of_squares)
             / self.count
             for square, centre in ((self.square, mean @ _WORTH), (self.useful, mean[:, 0]))
         )
-        return mean, *errors
+        return mean, worth, useful
 
 
 def _leader(gain: Floats, doubt: Floats, anchor: int, useful_doubt: float | Floats = 0.0) -> int:
