@@ -10,7 +10,7 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, show_result
-from prophase.cli.replay_options import ClusterSettings
+from prophase.cli.replay_options import ClusterOption, ClusterSettings, QueueOption
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import GoalOption, SeedOption
 from prophase.cli.trace_options import SourceOption
@@ -56,7 +56,7 @@ def command(
             "trace; `list` explains them."
         ),
     ],
-    queue: QueueModelSettings,
+    one_queue: QueueModelSettings,
     path: Annotated[
         Path | None,
         typer.Argument(help="trace, pools: a workspace, or a file or folder of a trace."),
@@ -81,15 +81,8 @@ def command(
         typer.Option("--server-is", help="trace: a server is one of gpus, cores, jobs."),
         Formerly("--resource"),
     ] = "gpus",
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="pools: nodes x GPUs and type, e.g. '50x8 V100, 20x2 T4', or a node list."
-        ),
-    ] = None,
-    turns: Annotated[
-        str, typer.Option("--queue", help="pools: skip or strict, as in prophase simulate.")
-    ] = "skip",
+    cluster: ClusterOption = None,
+    queue: QueueOption = "skip",
     seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:
@@ -116,14 +109,14 @@ def command(
 
     asked = QueueQuestion(
         model,
-        **vars(queue),
+        **vars(one_queue),
         over=over or (),
         classes=job_class or (),
         preemptive=preemptive,
         resource=resource,
         seed=seed,
         cluster=cluster,
-        queue=turns,
+        queue=queue,
     )
     answer = answer_question(
         asked,

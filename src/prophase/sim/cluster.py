@@ -130,7 +130,7 @@ class Cluster(ShortForm):
             raise ParameterError(
                 f"a cluster of {nodes} nodes with {gpus_per_node} GPUs is no cluster."
             )
-        _refuse_endless(nodes)
+        refuse_endless(nodes)
         table = pd.DataFrame({"node_id": [f"node-{i}" for i in range(nodes)]})
         table["gpus"] = float(gpus_per_node)
         table["gpu_type"] = gpu_type
@@ -153,7 +153,7 @@ class Cluster(ShortForm):
         ([96.0, 96.0, nan], 18)
         """
         parts = [_parsed(text, place, part) for place, part in enumerate(text.split(","), 1)]
-        _refuse_endless(sum(int(part[1]) for part in parts))
+        refuse_endless(sum(int(part[1]) for part in parts))
         tables: list[pd.DataFrame] = []
         for part in parts:
             made = cls.uniform(
@@ -179,7 +179,8 @@ def _parsed(text: str, place: int, part: str) -> re.Match[str]:
     return match
 
 
-def _refuse_endless(nodes: int) -> None:
+def refuse_endless(nodes: int) -> None:
+    """Refuse more nodes than can be replayed."""
     if nodes > MOST_NODES:
         raise ParameterError(
             f"a cluster of {nodes:,} nodes is more than the {MOST_NODES:,} that can be replayed. "

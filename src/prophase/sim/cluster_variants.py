@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, nearest
-from prophase.sim.cluster import CORES_AND_MEMORY, Cluster
+from prophase.sim.cluster import CORES_AND_MEMORY, Cluster, refuse_endless
 from prophase.sim.signatures import CPU, FEATURES, GPU_TYPE, GPUS, MEMORY, Ints
 
 _OWN = re.compile(r"own\s*(?:\*\s*(\d+(?:\.\d+)?))?")
@@ -130,6 +130,7 @@ def parse_nodes(text: str) -> list[NodeGroup]:
         gpus = int(match[2]) if match[2] else None
         cores, memory = (float(match[place]) if match[place] else None for place in (4, 5))
         groups.append(NodeGroup(int(match[1]), gpus, match[3], cores, memory))
+    refuse_endless(sum(group.nodes for group in groups))
     return groups
 
 

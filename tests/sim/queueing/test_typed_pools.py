@@ -76,5 +76,5 @@ def test_the_replay_is_shown_beside_its_pools_and_the_command_says_the_same():
     told = answer_question(asked, lambda: trace).values
     assert told is not None
     assert told["wait_mean_s"] == pytest.approx(views["pools"])
-    with pytest.raises(ParameterError, match="skip and strict"):
-        answer_question(QueueQuestion("pools", cluster="3x2 A", queue="easy"), lambda: trace)
+    with pytest.raises(ParameterError, match="queue 'eesy' is unknown"):
+        answer_question(QueueQuestion("pools", cluster="3x2 A", queue="eesy"), lambda: trace)

@@ -52,6 +52,8 @@ def test_added_nodes_are_like_those_there_are():
 def test_added_nodes_are_written_as_a_cluster_is():
     larger, _ = add_nodes(NODES, "2x8 V100 96c 1024g")
     assert larger.nodes.iloc[-1][["gpus", "cpu_cores", "memory_gib"]].tolist() == [8, 96, 1024]
+    with pytest.raises(ParameterError, match="99,999,999 nodes is more than"):
+        add_nodes(NODES, "99999999x8")
     with pytest.raises(ParameterError, match="has 0 such nodes"):
         remove_nodes(NODES, "1x8 V100 95c")
 

@@ -143,7 +143,7 @@ class QueueingRequest(BaseModel):
     resource: Literal["gpus", "cores", "jobs"] = "gpus"
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     cluster: Short | None = None
-    queue: Literal["skip", "strict"] = "skip"
+    queue: Literal["skip", "strict", "easy", "conservative"] = "skip"
 
 
 class SweepRequest(BaseModel):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prophase.trace.trace_tables import Trace
 
 T = TypeVar("T")
+_QUEUES = ("skip", "strict", "easy", "conservative")
 #: models beside those of one queue
 _MORE = {
     "priorities": "classes that go before others: wait per class (--class, --preemptive)",
@@ -285,8 +286,8 @@ def _pools(trace: Trace, cluster: Cluster, queue: str) -> Result:
     from prophase.sim.queueing.typed_pools import typed_pools
     from prophase.sim.workload import Workload
 
-    if queue not in ("skip", "strict"):
-        raise ParameterError(f"queue is {queue!r}, but pools know skip and strict.")
+    if queue not in _QUEUES:
+        raise ParameterError(not_among(f"queue {queue!r} is unknown.", queue, _QUEUES))
     workload = Workload.from_jobs(trace.jobs)
     found = typed_pools(workload, cluster, queue=queue)
     document = finite(found.to_dict()) | {"queue": queue, "data_hash": trace.data_hash}
