@@ -418,7 +418,10 @@ def _begun_lower(ladder: tuple[float, ...], past: _Past, risk: float) -> tuple[f
     first = what_holds_cut_off(runs.peaks_or_limits, runs.cut_off, risk)
     first = past.what.allocatable(max(first, MARGIN * past.now))
     lower = (first, ladder[0], ladder[1])
-    return lower if first < ladder[0] and past.pays(lower) else ladder
+    # a few kills may be chance
+    surely = float(wilson_ends(np.array([past.killed]), len(runs), 1.96)[0][0])
+    worth = first < ladder[0] and COST_OF_A_KILL * surely >= first / past.now - 1
+    return lower if worth else ladder
 
 
 def _higher(own: Sequence[float], others: Sequence[float]) -> tuple[float, ...]:
