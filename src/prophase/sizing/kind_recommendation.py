@@ -366,7 +366,7 @@ def recommended(
         alike = levels.further(runs.tenant, len(runs))
     past = _Past(runs, peaks, now, what, earlier - len(runs), beside, alike)
     raises = past.raises(ladder, risk)
-    if raises and what.held and not past.pays(ladder):
+    if raises and what.held:
         ladder = _begun_lower(ladder, past, risk)
         # killed runs need no more than that, but for the risk
         peaks = np.where(runs.cut_off, np.minimum(peaks, ladder[0]), peaks)
