@@ -186,13 +186,14 @@ class ResourceRecommendations(ShortForm):
         found = exact or ending
         return found[0] if len(found) == 1 else None
 
-    def of_tenant(self, tenant: str) -> ResourceRecommendations:
-        """Return the recommendations of one tenant alone."""
-        tasks = [one for one in self.tasks if one.tenant == tenant]
-        if not tasks:
-            said = f"no task is of the tenant {tenant!r}."
-            raise ParameterError(not_among(said, tenant, {one.tenant for one in self.tasks}))
-        return replace(self, tasks=tasks)
+    def of_tenants(self, tenants: Sequence[str]) -> ResourceRecommendations:
+        """Return the recommendations of some tenants alone."""
+        known = {one.tenant for one in self.tasks}
+        unknown = next((one for one in tenants if one not in known), None)
+        if unknown is not None:
+            said = f"no task is of the tenant {unknown!r}."
+            raise ParameterError(not_among(said, unknown, known))
+        return replace(self, tasks=[one for one in self.tasks if one.tenant in tenants])
 
     @property
     def table(self) -> pd.DataFrame:
