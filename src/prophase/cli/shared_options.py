@@ -86,3 +86,9 @@ GoalOption = Annotated[
         "or 'P(wait > 60 s) < 5%'.",
     ),
 ]
+TenantOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Namespace, account or team that it is limited to; repeatable. [default: all]"
+    ),
+]

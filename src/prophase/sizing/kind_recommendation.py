@@ -184,13 +184,14 @@ class ResourceRecommendations(ShortForm):
         found = exact or ending
         return found[0] if len(found) == 1 else None
 
-    def of_tenant(self, tenant: str) -> ResourceRecommendations:
-        """Return the recommendations of one tenant alone."""
-        tasks = [one for one in self.tasks if one.tenant == tenant]
-        if not tasks:
-            said = f"no task is of the tenant {tenant!r}."
-            raise ParameterError(not_among(said, tenant, {one.tenant for one in self.tasks}))
-        return replace(self, tasks=tasks)
+    def of_tenants(self, tenants: Sequence[str]) -> ResourceRecommendations:
+        """Return the recommendations of some tenants alone."""
+        known = {one.tenant for one in self.tasks}
+        unknown = next((one for one in tenants if one not in known), None)
+        if unknown is not None:
+            said = f"no task is of the tenant {unknown!r}."
+            raise ParameterError(not_among(said, unknown, known))
+        return replace(self, tasks=[one for one in self.tasks if one.tenant in tenants])
 
     @property
     def table(self) -> pd.DataFrame:
@@ -354,7 +355,7 @@ def recommended(
         alike = levels.further(runs.tenant, len(runs))
     past = _Past(runs, peaks, now, what, earlier - len(runs), beside, alike)
     raises = past.raises(ladder, risk)
-    if raises and what.held and not past.pays(ladder):
+    if raises and what.held:
         ladder = _begun_lower(ladder, past, risk)
         # killed runs need no more than that, but for the risk
         peaks = np.where(runs.cut_off, np.minimum(peaks, ladder[0]), peaks)
@@ -408,7 +409,10 @@ def _begun_lower(ladder: tuple[float, ...], past: _Past, risk: float) -> tuple[f
     first = what_holds_cut_off(runs.peaks_or_limits, runs.cut_off, risk)
     first = past.what.allocatable(max(first, MARGIN * past.now))
     lower = (first, ladder[0], ladder[1])
-    return lower if first < ladder[0] and past.pays(lower) else ladder
+    # a few kills may be chance
+    surely = float(wilson_ends(np.array([past.killed]), len(runs), 1.96)[0][0])
+    worth = first < ladder[0] and COST_OF_A_KILL * surely >= first / past.now - 1
+    return lower if worth else ladder
 
 
 def _higher(own: Sequence[float], others: Sequence[float]) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ went beyond the highest of so few. What a kind asks for is its own highest peak 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 import numpy as np
@@ -72,8 +72,8 @@ class WiderLevels:
         if prior != "none":
             for key in runs:
                 self._members[self._level(key)].append(key)
-        #: tenant -> its kinds, found when they are asked for
-        self._of_tenant: dict[str, Sequence[Key]] = {}
+        #: tenant -> its kinds in their order, found when they are asked for
+        self._of_tenant: dict[str, dict[Key, None]] = {}
         #: kind -> by how many first runs, what the highest later peak is of the highest of those
         self._further: dict[Key, dict[int, float]] = {}
         #: tenant -> the same of all its kinds
@@ -86,7 +86,8 @@ class WiderLevels:
         self._further.pop(key, None)
         self._factors.pop(key[0], None)
         if self._of_tenant and key not in self._of_tenant.get(key[0], ()):
-            self._of_tenant[key[0]] = (*self._of_tenant.get(key[0], ()), key)
+            # copies share what does not grow
+            self._of_tenant[key[0]] = {**self._of_tenant.get(key[0], {}), key: None}
 
     def over(self, runs: Mapping[Key, KindRuns]) -> WiderLevels:
         """Return the levels of a copy of the runs, which may grow while these stay as they are."""
@@ -107,15 +108,13 @@ class WiderLevels:
             How many runs are the first ones; kinds of the tenant that have more are asked.
         """
         if not self._of_tenant:
-            found: defaultdict[str, list[Key]] = defaultdict(list)
             for key in self._runs:
-                found[key[0]].append(key)
-            self._of_tenant.update(found)
+                self._of_tenant.setdefault(key[0], {})[key] = None
         if not tenant and len(self._of_tenant) > 1:
             return np.empty(0)
         held = self._factors.setdefault(tenant, {})
         if count not in held:
-            kinds = self._of_tenant.get(tenant, ())[-_MOST_KINDS:]
+            kinds = [*self._of_tenant.get(tenant, ())][-_MOST_KINDS:]
             factors: Floats = np.array([self._beyond(key, count) for key in kinds], np.float64)
             held[count] = factors[np.isfinite(factors)]
         return held[count]

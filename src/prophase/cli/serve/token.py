@@ -11,6 +11,7 @@ import typer
 from prophase.cli.command_group import command_group
 from prophase.cli.output import Format, FormatOption, WorkspaceOption, say, show_result
 from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import TenantOption
 from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.result import Result
@@ -42,12 +43,7 @@ def add(
         typer.Option("--valid-days", help="Days until it expires; 0 for never."),
         Formerly("--days"),
     ] = 365,
-    tenant: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Namespace, account or team that it is limited to; repeatable. [default: all]"
-        ),
-    ] = None,
+    tenant: TenantOption = None,
     workspace: WorkspaceOption = _HERE,
     format: FormatOption = Format.table,
 ) -> None:

@@ -11,7 +11,7 @@ import typer
 from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.settings import Formerly
-from prophase.cli.shared_options import PricesOption
+from prophase.cli.shared_options import PricesOption, TenantOption
 from prophase.cli.sizing_options import (
     RISK,
     GateSettings,
@@ -59,7 +59,7 @@ def command(
     figure: Annotated[
         Path | None, typer.Option(help="With --explain: draw them to this PNG or SVG file.")
     ] = None,
-    tenant: Annotated[str | None, typer.Option(help="Only what this tenant's tasks need.")] = None,
+    tenant: TenantOption = None,
     by: GroupOption = None,
     prices: PricesOption = None,
     source: SourceOption = None,
@@ -110,8 +110,8 @@ def command(
             )
             for one in several
         ]  # fmt: skip
-    if tenant is not None:
-        all_found = [one.of_tenant(tenant) for one in all_found]
+    if tenant:
+        all_found = [one.of_tenants(tenant) for one in all_found]
     found = all_found[0]
     if explain is not None:
         result = explained_result(found, explain)

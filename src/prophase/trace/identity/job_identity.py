@@ -63,7 +63,7 @@ def with_identity(
         named = jobs.assign(**dict.fromkeys(missing)) if KIND in jobs else jobs
     else:
         named = jobs.assign(**{str(name): column for name, column in rule.apply(jobs).items()})
-    named.attrs = {**jobs.attrs, _HELD: rule.to_dict()}
+    named.attrs = {**jobs.attrs, _HELD: _Shared(rule.to_dict())}
     return named
 
 
@@ -81,8 +81,15 @@ def file_rule(path: Path) -> IdentityRule | None:
 
 def with_rule(jobs: pd.DataFrame, rule: IdentityRule) -> pd.DataFrame:
     """Let a table be grouped by a rule whenever it is; none is chosen then."""
-    jobs.attrs[_HELD] = rule.to_dict()
+    jobs.attrs[_HELD] = _Shared(rule.to_dict())
     return jobs
+
+
+class _Shared(dict[str, object]):
+    """A rule that tables share: pandas copies all that it holds of a table at every step."""
+
+    def __deepcopy__(self, memo: object) -> _Shared:
+        return self
 
 
 def grouped_by(jobs: pd.DataFrame) -> str:
