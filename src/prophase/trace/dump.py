@@ -218,16 +218,12 @@ class Dump:
         if parts == 1:
             return _left_joined(left, marked, keys)
         # more than memory holds at a time: part by part is faster than by way of the disk
-        return ibis.union(
-            *(
-                self.materialised(
-                    _left_joined(*(_part(side, keys, at, parts) for side in (left, marked)), keys),
-                    f"{name}-{at}",
-                )
-                for at in range(parts)
-            ),
-            distinct=False,
-        )
+        found = []
+        for at in range(parts):
+            some, looked_up = (_part(side, keys, at, parts) for side in (left, marked))
+            joined = _left_joined(some, looked_up, keys)
+            found.append(self.materialised(joined, f"{name}-{at}"))
+        return ibis.union(*found, distinct=False)
 
     def repeats(self, table: ibis.Table, keys: Sequence[str]) -> KeyRepeats:
         """Count the values of a key that stand in more than one row."""

@@ -141,7 +141,7 @@ class UsableRuns:
                 names[i], features[i], posts[i], float(self.peak[at]), float(self.runtime_h[at]),
                 float(self.request[at]), float(self.submit_s[at]), float(self.start_s[at]),
                 float(self.end_s[at]), ids[i] if ids else "", float(instances[at]),
-                bool(self.cut_off[at]), *keys[i], float(origins[at]),
+                bool(self.cut_off[at]), keys[i][0], keys[i][1], float(origins[at]),
             )
             for at, i in enumerate(self.rows.tolist())
         ]  # fmt: skip

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from prophase.trace.column_table import missing_in
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.signedinteger[Any]]
+Ints = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
