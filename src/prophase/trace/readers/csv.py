@@ -102,7 +102,7 @@ def _table_named(header: Collection[str]) -> str | None:
 def _guessed_tables(dump: Dump, text: str) -> Tables:
     file = dump.scratch / "mapping.toml"
     file.write_text(text, encoding="utf-8")
-    _remember(dump, file)
+    _remember(dump, file, Path(file.name))
     unsure = unsure_columns(text)
     dump.note(
         "The meaning of columns was guessed from their names"
@@ -124,11 +124,11 @@ def _mapped_tables(dump: Dump, mapping: ColumnMapping) -> Tables:
     return tables
 
 
-def _remember(dump: Dump, path: Path) -> None:
+def _remember(dump: Dump, path: Path, shown: Path | None = None) -> None:
     """Count the mapping among the files used: another mapping makes other data."""
     digest: Future[str] = Future()
     digest.set_result(file_hash(path))
-    dump.used[path] = digest
+    dump.used[shown or path] = digest
 
 
 def _tables_with_our_names(dump: Dump) -> Tables:
