@@ -95,8 +95,6 @@ def tenants_apart() -> None:
             "tenants with equal names of work",
             "crossings",
             [crossed + lowered],
-            "allowed",
-            [0.0],
             remark=f"{PAIRS:,} pairs of teams, {asked:,} jobs asked about, {changed:,} told "
             f"another request: {crossed} answers changed by the other team, {lowered} requests "
             "of unknown teams changed",

@@ -22,7 +22,7 @@ from prophase.plural import counted
 from prophase.short_form import ShortForm
 from prophase.sizing.backtest import RecommendationBacktest
 from prophase.sizing.gpu_grants import GpuGrant, smallest_part
-from prophase.sizing.kind_runs import KindRuns, runs_by_kind, versions_in
+from prophase.sizing.kind_runs import KEPT, KindRuns, runs_by_kind, versions_in
 from prophase.sizing.ladder_from_peaks import (
     MARGIN,
     ladder_of,
@@ -126,7 +126,7 @@ class Recommendation:
     why: str
     keep: bool
     outlook: Outlook | None = field(repr=False, default=None)
-    #: peaks so far, in the order the runs ended
+    #: the latest peaks, in the order the runs ended
     peaks: tuple[float, ...] = field(repr=False, default=())
     #: whose task it is, and which; ``task`` has both
     tenant: str = ""
@@ -392,7 +392,7 @@ def recommended(
         task, len(runs), now, ladder, trial.oom,
         trial.count, trial.saving,
         0.0 if keep else trial.saving * reserved, why, keep,
-        outlook_of(peaks), tuple(peaks.tolist()), runs.tenant, runs.kind, runs.code,
+        outlook_of(peaks), tuple(peaks[-KEPT:].tolist()), runs.tenant, runs.kind, runs.code,
     )  # fmt: skip
     return _given(found, gate.gpu_parts) if what.name == "gpu" and gate.gpu_parts else found
 
