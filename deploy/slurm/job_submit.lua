@@ -259,6 +259,7 @@ local FIELDS = { name = "name", group = "account", queue = "partition", user = "
 -- words that are followed by a value or a running number, not by a version; from the table
 local counted_words = {}
 local POD = ("[bcdfghjklmnpqrstvwxz2456789]"):rep(5)
+local WORDS = { https = true, lstms = true, smtps = true, xhtml = true }
 local HEX = "%x%x%x%x"
 local UUID = "^" .. HEX .. HEX .. "%-" .. HEX .. "%-" .. HEX .. "%-" .. HEX .. "%-" .. HEX:rep(3) .. "()"
 -- a time of day behind a date, the longest first
@@ -322,16 +323,20 @@ local function folded_word(word, all)
    end))
 end
 
+-- a name without what Kubernetes hangs on that of a manifest
+local function without_pod(name)
+   local head, tail = name:match("^(.*[0-9a-z])%-(" .. POD .. ")$")
+   if not head or tail:find("^%d+$") or WORDS[tail] then return name end
+   local before, set = head:match("^(.*[0-9a-z])%-([bcdf0-9]+)$")
+   if before and #set >= 8 and #set <= 10 then return before end
+   return head
+end
+
 -- a name with what differs from run to run taken out, as in prophase/trace/identity/folding.py
 local function folded(name, all)
-   local text = name
-   local head, set = text:match("^(.*[0-9a-z]%-)([bcdf0-9]+)%-" .. POD .. "$")
-   if head and #set >= 8 and #set <= 10 then text = head .. "#" end
-   text = without_stamps(text)
+   local text = without_stamps(without_pod(name))
    text = text:gsub("%f[%d.]%d+[eE][-+]?%d+%f[^0-9A-Za-z]", "#")
    text = text:gsub("%f[%d.]%d+%.%d+[eE][-+]?%d+%f[^0-9A-Za-z]", "#")
-   local begin, tail = text:match("^(.*[0-9a-z#]%-)(" .. POD .. ")$")
-   if begin and tail:find("%d") then text = begin .. "#" end
    local parts, at = {}, 1
    while true do
       local from, to = text:find("[0-9A-Za-z]+", at)

@@ -12,7 +12,7 @@ import typer
 
 from prophase.cli.output import OptionalWorkspace, progress_bar, say
 from prophase.cli.shared_options import SEED
-from prophase.errors import ParameterError
+from prophase.errors import MissingColumnError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,7 @@ def jobs_at(path: Path, source: str | None) -> pd.DataFrame:
         return read_job_table(path)
     try:
         return open_trace(path, source=source, tables=["jobs"]).jobs
-    except ParameterError as cause:
+    except (ParameterError, MissingColumnError) as cause:
         strange = strange_columns(path) if source is None else []
         if not strange:
             raise

@@ -122,7 +122,11 @@ def schedule_beside_theory(schedule: Schedule) -> TheoryComparison:
     found = beside_theory(jobs, schedule.wait_s, servers, resource=resource)
     if resource != "gpus" or (schedule.gpus_by_type > 0).sum() < 2:
         return found
-    pools = typed_pools(workload, schedule.cluster, order=schedule.order, queue=schedule.queue)
+    try:
+        pools = typed_pools(workload, schedule.cluster, order=schedule.order, queue=schedule.queue)
+    except InputError as why:
+        said = f"GPU types cannot be taken apart into pools: {why}"
+        return replace(found, verdict=(*found.verdict, said))
     rows = pools.rows
     apart = _observed(
         "pools", workload.submit_s[rows], workload.duration_s[rows], workload.gpus[rows],

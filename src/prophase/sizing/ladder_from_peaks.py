@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from prophase.sizing.least_waste.history import growth_to_come
 from prophase.sizing.least_waste.ladder import Floats, Outlook
@@ -118,16 +118,16 @@ def what_holds_cut_off(seen: Floats, cut_off: NDArray[np.bool_], risk: float) ->
     middle, spread = float(logs.mean()), max(float(logs.std()), _LEAST_SPREAD)
     for _ in range(_STEPS):
         beyond = (logs[cut_off] - middle) / spread
-        hazard = np.exp(norm.logpdf(beyond) - norm.logsf(beyond))
+        hazard = np.exp(-0.5 * beyond**2 - log_ndtr(-beyond)) / math.sqrt(2 * math.pi)
         first, second = logs.copy(), logs**2
         first[cut_off] = middle + spread * hazard
         second[cut_off] = middle**2 + spread**2 + spread * hazard * (logs[cut_off] + middle)
         middle = float(first.mean())
         spread = max(math.sqrt(max(float(second.mean()) - middle**2, 0.0)), _LEAST_SPREAD)
-    expected = float(norm.sf((logs[cut_off] - middle) / spread).mean())
+    expected = float(ndtr((middle - logs[cut_off]) / spread).mean())
     if not 1 / _EXPLAINED <= expected / float(cut_off.mean()) <= _EXPLAINED:
         return math.inf
-    return math.exp(middle + float(norm.isf(risk)) * spread)
+    return math.exp(middle + float(-ndtri(risk)) * spread)
 
 
 #: how many times too many or too few a fit may expect to be cut off

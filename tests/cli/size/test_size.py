@@ -129,7 +129,7 @@ def test_several_resources_are_exported_together_and_what_is_left_out_is_said(
     assert "Left out, the time limit: Ray has no request for it (2 kinds)." in every.stderr
     none = prophase_here("size", trace, "--resource", "time", "--export", "ray")
     assert none.returncode == 2
-    assert "Ray has no request for the time limit" in none.stderr
+    assert "the time limit: Ray has no request for it" in none.stderr
     unknown = prophase_here("size", trace, "--export", "slrum")
     assert unknown.returncode == 2
     assert "Did you mean 'slurm'" in unknown.stderr

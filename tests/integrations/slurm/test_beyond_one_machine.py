@@ -87,7 +87,7 @@ def test_an_array_runs_a_sweep_with_the_same_result(
     out = trace.parent / "array"
     words = (PROPHASE, "sweep", str(trace), *SWEEP, "--out", str(out))
     told = slurm.run(*words, "--export", "slurm-array", "--tasks", "3").stderr
-    assert "36 cells in 3 tasks: sbatch" in told
+    assert "4 cells in 3 tasks: sbatch" in told
     job = slurm.run("sbatch", "--parsable", str(out / "array.sbatch")).stdout.strip()
     ended = slurm.wait(job, seconds=400)
     assert list(ended.values()) == ["COMPLETED"] * 3, (out / "parts" / "1.log").read_text()

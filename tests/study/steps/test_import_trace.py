@@ -39,7 +39,7 @@ def test_columns_with_names_of_their_own_are_guessed_and_the_report_says_so(
     foreign: Path, tmp_path: Path
 ) -> None:
     found = study(foreign, tmp_path / "ws")
-    expected = {"duration_s": 600.0, "request_memory_gib": 16384e6 / 2**30}
+    expected = {"duration_s": 600.0, "request_memory_gib": 16.0}
     assert jobs_of(found) == pytest.approx(expected)
     said = next(one for one in found.report.limits if "guessed" in one)
     assert "unsure: duration_s (no unit in the name; seconds are usual)" in said
@@ -49,10 +49,10 @@ def test_columns_with_names_of_their_own_are_guessed_and_the_report_says_so(
 def test_a_guess_that_was_corrected_is_used(foreign: Path, tmp_path: Path) -> None:
     study(foreign, tmp_path / "ws")
     mapping = tmp_path / "ws" / "mapping.toml"
-    mapping.write_text(mapping.read_text().replace('unit = "MB"', 'unit = "MiB"'))
+    mapping.write_text(mapping.read_text().replace('unit = "MiB"', 'unit = "MB"'))
     found = study(foreign, tmp_path / "ws")
     assert found.steps[0].state == "done"
-    assert jobs_of(found)["request_memory_gib"] == 16.0
+    assert jobs_of(found)["request_memory_gib"] == pytest.approx(16384e6 / 2**30)
 
 
 def test_a_guess_follows_the_file_while_nobody_corrected_it(foreign: Path, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def run_sweep(
     >>> jobs["job_id"], jobs["request_gpus"] = jobs.index.astype(str), 1.0
     >>> result = run_sweep(Workload.from_jobs(jobs), SweepPlan(["1x8", "1x10"], seeds=2))
     >>> result.cells.shape[0], result.ranked().loc[0, "cluster"]
-    (6, '1x10')
+    (2, '1x10')
     """
     ready = _prepared(workload, plan, own, sizings or {}, leave_out_unfit)
     with open_cells(folder, KIND, ready.data_hash, plan.to_dict()) as store:

@@ -36,10 +36,10 @@ _SCIENTIFIC = re.compile(r"(?<![0-9.])[0-9]+(?:[.][0-9]+)?[eE][-+]?[0-9]+(?![0-9
 _WORD = re.compile(r"[0-9A-Za-z]+(?:(?<=[0-9])[.][0-9]+(?![A-Za-z]))*")
 _HASH = re.compile(rf"(?:{_HEX})\Z")
 #: what Kubernetes hangs on the names of Deployments, CronJobs and Jobs, in characters that make no
-#: words; without it a pod has the name of its manifest
+#: words; without it a pod has the name of its manifest. Five digits are a number
 _RANDOM = "[bcdfghjklmnpqrstvwxz2456789]{5}"
 _POD = re.compile(
-    rf"(?<=[0-9a-z])(?:-[bcdf0-9]{{8,10}}|-[23][0-9]{{7}})?-(?!https|lstms|smtps|xhtml){_RANDOM}\Z"
+    rf"(?<=[0-9a-z])(?:-[bcdf0-9]{{8,10}}|-[23][0-9]{{7}})?-(?![0-9]{{5}}|https|lstms|smtps|xhtml){_RANDOM}\Z"
 )
 _DIGITS = re.compile(r"([A-Za-z]*)([0-9]+(?:[.][0-9]+)*)")
 _REPEATED = re.compile(r"#(?:[-_.:, ]*#)+")
@@ -57,6 +57,8 @@ def folded(name: str, numbers: NumbersFolded = "words") -> str:
     ('etl-#', 'map[#]', 'resnet50_seed#')
     >>> folded("resnet50", "all"), folded("train-tqrjd"), folded("web-7d9f8b6c5d-x2x4z")
     ('resnet#', 'train', 'web')
+    >>> folded("train-24567") == folded("train-13579") == "train-#"
+    True
     """
     text = _STAMP.sub(FOLDED, _POD.sub("", name))
     text = _SCIENTIFIC.sub(FOLDED, text)
