@@ -60,6 +60,7 @@ def test_what_cannot_be_told_is_said_and_ends_with_one(prophase_here, log):
     )
     assert done.returncode == 1
     assert "No forecast: only" in done.stdout
+    assert "alike that started last, half started within" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,13 @@ def held_by_others(low: Floats, high: Floats, truth: Floats, when_s: Floats) -> 
 
 
 def wait_of_alike(known: pd.DataFrame, now_s: float, job: Mapping[str, Any]) -> float:
-    """Return how much longer a job waits if it waits as jobs alike that started last.
+    """Return how much longer a job waits if it waits as jobs alike that started last."""
+    longer = waits_of_alike(known, now_s, job)
+    return float(np.median(longer)) if len(longer) else 0.0
+
+
+def waits_of_alike(known: pd.DataFrame, now_s: float, job: Mapping[str, Any]) -> Floats:
+    """Return how much longer jobs alike that started last waited than a job has by now.
 
     Alike: of the same queue, with a like size; waits shorter than it has waited already do not
     count.
@@ -104,8 +110,8 @@ def wait_of_alike(known: pd.DataFrame, now_s: float, job: Mapping[str, Any]) -> 
     recent = begun[alike].sort_values("start_s").tail(_ALIKE)
     waited = now_s - float(job["submit_s"])
     waits = (recent["start_s"] - recent["submit_s"]).to_numpy(np.float64)
-    longer = waits[waits >= waited]
-    return float(np.median(longer) - waited) if len(longer) else 0.0
+    further: Floats = waits[waits >= waited] - waited
+    return further
 
 
 def _size(jobs: pd.DataFrame) -> pd.Series:

@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from prophase import units
 from prophase.errors import InputError
 from prophase.json_types import JsonObject
 from prophase.plain import finite
+from prophase.plural import counted
 from prophase.result import Result
 from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.back_test import Coverage, calibrate
-from prophase.sim.forecast.past_forecasts import withheld
+from prophase.sim.forecast.past_forecasts import waits_of_alike, withheld
 from prophase.sim.forecast.queue_state import require_starts
 from prophase.sim.forecast.start_forecast import StartForecast, forecast_start, last_event_s
 from prophase.trace.describe.trace_clock import moment_words
@@ -86,8 +90,28 @@ def answer_start(
         "data_hash": trace.data_hash,
     }
     notes = _remarks(found, checked, unchecked)
+    if not found.known and (told := _as_jobs_alike(trace.jobs, now_s, question.job)):
+        notes.insert(2, told)
     return found, Result.of_rows(
         "eta", _rows(found, trace.clock), values=finite(document), notes=notes
+    )
+
+
+def _as_jobs_alike(jobs: pd.DataFrame, now_s: float, asked: str | JsonObject) -> str:
+    """Say how long jobs alike waited that started last: what is known without a forecast."""
+    if isinstance(asked, str):
+        rows = jobs[jobs["job_id"].astype(str) == asked].to_dict("records")
+        known = {str(name): value for one in rows[:1] for name, value in one.items()}
+        waits = waits_of_alike(jobs, now_s, known) if known else np.empty(0)
+    else:
+        waits = waits_of_alike(jobs, now_s, {"submit_s": now_s, **asked})
+    if not len(waits):
+        return ""
+    half, most = (units.duration(float(np.quantile(waits, share))) for share in (0.5, 0.9))
+    return (
+        f"Without a forecast: of the {counted(len(waits), 'job')} alike that started last, half "
+        f"started within {half}, one in ten took longer than {most}; those that still wait are "
+        "not among them."
     )
 
 
