@@ -606,13 +606,13 @@ def _with_room(
     for room in _ROOMS:
         what = replace(past.what, room=room * past.what.room)
         higher = ladder_of(past.peaks, trial.risk, past.now, what, runs.when_s, runs.origins)
+        if higher[0] >= past.now:
+            break
         tried = RecommendationBacktest(gate.fewest_runs, trial.risk, what)
         tried.run(
             past.peaks, runs.hours(what), runs.requests, runs.when_s, past.now, higher,
             origins=runs.origins,
         )  # fmt: skip
-        if higher[0] >= past.now:
-            break
         if not _kills(tried, past, gate):
             return higher, tried
     return ladder, trial

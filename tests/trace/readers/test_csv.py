@@ -488,6 +488,12 @@ def test_exports_of_other_tools_are_understood(tmp_path: Path, columns: str, exp
         assert sources[target] == column
 
 
+def test_a_success_of_one_is_no_exit_code(tmp_path: Path) -> None:
+    rows = [f"{n},{60 + n},{n % 2}" for n in range(20)]
+    data = written(tmp_path / "t.csv", "job_id,runtime_s,success", *rows)
+    assert "status" not in guessed(data)["jobs"]["columns"]  # type: ignore[index]
+
+
 def test_bare_time_limits_are_in_the_unit_that_run_times_keep_to(tmp_path: Path) -> None:
     rows = [f"{n},{n * 3000},{1440}" for n in range(1, 25)]
     data = written(tmp_path / "t.csv", "job_id,runtime_s,time_limit", *rows)

@@ -15,6 +15,7 @@ import numpy as np
 
 from prophase import units
 from prophase.errors import ParameterError
+from prophase.plural import counted
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.backlog_blocks import LEAST_BLOCKS, days_of_backlog
 from prophase.sim.signatures import Floats, Ints
@@ -169,7 +170,7 @@ class DrawnBlocks:
     def told(self) -> str:
         """Return the blocks in words, such as ``12 blocks of 7 d``."""
         length = units.duration(self.run * self.block_h * 3600)
-        return f"{self.independent} block{'s' * (self.independent != 1)} of {length}"
+        return f"{counted(self.independent, 'block')} of {length}"
 
 
 def blocks_for(
@@ -193,7 +194,7 @@ def blocks_for(
     why_not = ""
     if blocks // run < LEAST_BLOCKS:
         held = f"the load and the backlog hold together for {run} days" if run > 1 else ""
-        whole = f"the trace has only {blocks} day{'s' * (blocks != 1)}"
+        whole = f"the trace has only {counted(blocks, 'day')}"
         why_not = (
             f"{held + ', and ' * bool(held)}{whole}: fewer than {LEAST_BLOCKS} blocks that could "
             "be drawn from"

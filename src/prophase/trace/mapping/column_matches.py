@@ -15,11 +15,12 @@ from prophase.trace.mapping.column_traits import ColumnTraits, words_of
 from prophase.trace.mapping.column_vocabulary import (
     AFTERWARDS,
     BEFOREHAND,
-    END_CODES,
+    EXIT_CODES,
     FOREIGN_UNITS,
     NAMED_BY_IDEAS,
     QUEUE_WORDS,
     STATUS_WORDS,
+    SUCCESS,
 )
 from prophase.trace.mapping.unit_guesses import (
     CLOCK_COLUMNS,
@@ -96,7 +97,8 @@ def match_columns(table: str, looks: Sequence[ColumnTraits]) -> list[ColumnMatch
         chosen["duration_s"] = timed
     if table == "jobs":
         _use_is_peak(chosen)
-        _give_an_id(chosen, looks)
+        if "job_id" not in chosen:
+            _give_an_id(chosen, looks)
         _name_by_id(chosen)
         _give_a_status(chosen, looks)
         _against_run_times(chosen)
@@ -143,16 +145,15 @@ def _use_is_peak(chosen: dict[str, ColumnMatch]) -> None:
 def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -> None:
     """Name jobs by a column that has another value in every row, if there is one."""
     taken = {match.look.name: name for name, match in chosen.items()}
-    for look in looks if "job_id" not in chosen else ():
+    for look in looks:
         namelike = look.known_ideas & {"id", "name"} and not look.form
-        spare = taken.get(look.name, "name") in ("name", "task")
-        if namelike and look.unique and spare:
+        if namelike and look.unique and taken.get(look.name, "name") in ("name", "task"):
             chosen.pop(taken.get(look.name, ""), None)
             column = SCHEMAS["jobs"].get("job_id")
             if column is not None:
                 why = "a value of its own in every row"
                 chosen["job_id"] = ColumnMatch(column, look, None, "likely", why)
-            break
+            return
 
 
 def _give_a_status(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -> None:
@@ -161,7 +162,9 @@ def _give_a_status(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]
     if "status" in chosen or column is None:
         return
     for look in looks:
-        if look.present and {*look.words} & END_CODES and all(map(end_of, look.common)):
+        # of a success, 1 is not an exit code
+        told = SUCCESS if not look.numeric else frozenset()
+        if look.present and {*look.words} & (EXIT_CODES | told) and all(map(end_of, look.common)):
             chosen["status"] = ColumnMatch(column, look, None, "likely", "it says how jobs ended")
             return
 

@@ -186,8 +186,9 @@ QUEUE_WORDS = ("queue", "partition", "vc", "pool", "namespace", "cluster")
 #: units that none of our columns can be converted from
 FOREIGN_UNITS = frozenset("mhz ghz hz w watt watts j joules kwh c celsius units".split())
 
-#: words of columns that hold an exit code, or whether a job succeeded
-END_CODES = frozenset("exit exitcode returncode rc success succeeded".split())
+#: words of columns that hold an exit code, and of those that say whether a job succeeded
+EXIT_CODES = frozenset("exit exitcode returncode rc".split())
+SUCCESS = frozenset("success succeeded".split())
 #: names that say that a value is known only once a job has run
 AFTERWARDS = frozenset(
     "exit code exitcode return returncode use end peak mean wait duration start node retries retry "
