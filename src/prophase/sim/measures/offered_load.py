@@ -136,12 +136,6 @@ def overloaded(schedule: JobTimes, loads: list[ResourceLoad]) -> list[ResourceLo
     return [one for one in beyond if not typed or one.resource != "GPUs"]
 
 
-def overload_told(schedule: JobTimes) -> str:
-    """Return the sentence that leads where jobs ask for more than there is; else nothing."""
-    found = overloaded(schedule, offered_loads(schedule))
-    return _sentence(found[0], found[1:]) if found else ""
-
-
 def load_measures(schedule: JobTimes) -> dict[str, Any]:
     """Return the loads in percent of the capacity, and what is overloaded."""
     loads = offered_loads(schedule)
