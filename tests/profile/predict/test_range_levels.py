@@ -122,3 +122,18 @@ def test_few_owners_leave_more_open_than_many_and_equal_ones_nothing() -> None:
 
     assert reach(4, 1.0) > 1.1 * reach(60, 1.0)
     assert reach(4, 0.0) == pytest.approx(reach(60, 0.0), rel=0.15)
+
+
+def test_bursts_whose_outcomes_come_late_are_covered_as_promised_on_average() -> None:
+    draw = np.random.default_rng(8)
+    calibrator, covered = LevelCalibrator(2.0), []
+    for burst in range(150):
+        # jobs of a burst are alike, and all of them come before the first has ended
+        answer, outcome = answered(draw, 40, 1.0, 0.4)
+        outcome = outcome + draw.normal(0.0, 1.5)
+        seen, fresh = np.full(40, "seen"), np.zeros(40, dtype=bool)
+        came = np.full(40, 1_000.0 * burst)
+        low, high = calibrator.widen(answer, seen, fresh, came)
+        covered.append(float(((low <= outcome) & (outcome <= high)).mean()))
+        calibrator.learn(answer, outcome, seen, fresh, came + 1.0 + np.arange(40.0), came)
+    assert 0.87 <= np.mean(covered[50:]) <= 0.95

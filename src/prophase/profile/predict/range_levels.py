@@ -5,9 +5,12 @@ A distribution says at which level each outcome lay. The ends of a range are the
 levels where the distribution was too sure of itself, farther in where it was not sure enough.
 While outcomes come in, recent ones count more, and both ends move out after misses and in
 while there are none (adaptive conformal inference, Gibbs and Candes 2021), so that the share
-of misses stays what was promised when the world changes. Long after the last outcome nothing can
-be corrected: all outcomes count alike, and ranges reach a little farther. Outcomes beyond
-everything that was thought possible lie at levels below 0 and above 1, by how far.
+of misses stays what was promised when the world changes. A miss is one of the range that the
+job was given when it came, which knew nothing of the burst that it came with: ends that have
+learnt from half of a burst say little of what the next one will meet. Long after the last
+outcome nothing can be corrected: all outcomes count alike, and ranges reach a little farther.
+Outcomes beyond everything that was thought possible lie at levels below 0 and above 1, by how
+far.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ _MOST = {False: 3_000, True: 6_000}
 _HALF_LIVES = (200.0, 1_000.0)
 #: outcomes after which both ends are moved, and by how much for each share of misses too many
 _STEP = 20
-_PACE = 0.2
+_PACE = 0.1
 _FARTHEST, _NEAREST = 0.5, -0.1
 #: no range is narrower than these levels
 _INNERMOST = 0.4
@@ -62,8 +65,13 @@ class LevelCalibrator:
         stratum: NDArray[np.str_],
         stale: Bools,
         end: Floats,
+        as_of: Floats | None = None,
     ) -> None:
-        """Remember the levels of outcomes, known from ``end`` on."""
+        """Remember the levels of outcomes, known from ``end`` on.
+
+        ``as_of`` is when their ranges were asked for; without it, just before they were known.
+        """
+        as_of = end if as_of is None else as_of
         steps = answer.distribution()
         low, high = levels_of(steps, values, self.scale)
         valid = np.isfinite(steps[:, 0])
@@ -75,19 +83,19 @@ class LevelCalibrator:
                     # long after the last outcome the reserve is not moved, but added at the end
                     farther = 0.0 if late else _FARTHER[kind]
                     held = self._groups.setdefault((kind, late), _Levels(farther, late))
-                    held.add(end[chosen], low[chosen], high[chosen])
+                    held.add(end[chosen], low[chosen], high[chosen], as_of[chosen])
 
     def add_strangers(
         self, answer: PointAndRange, values: Floats, kinds: NDArray[np.str_], stale: Bools,
-        end: Floats,
+        end: Floats, as_of: Floats,
     ) -> None:  # fmt: skip
-        """Remember the levels of those outcomes that are strangers', known from ``end`` on."""
+        """Remember the levels of those outcomes that are strangers'."""
         for late in (False, True):
             rows = np.flatnonzero((kinds == STRANGER) & (stale == late))
             held = self._groups.get((STRANGER, late))
             if held is not None and len(rows):
                 needed = levels_of(answer.distribution()[rows], values[rows], self.scale)
-                held.add(end[rows], *needed)
+                held.add(end[rows], *needed, as_of[rows])
 
     def learn_strangers(self, low: Floats, high: Floats, owner: Keys, random_state: int) -> None:
         """Remember the levels of outcomes of owners that were left out, as known from the start.
@@ -100,7 +108,9 @@ class LevelCalibrator:
         stretch = _stretch((low + high) / 2, owner)
         order = np.random.default_rng(random_state).permutation(len(low))
         ends = (0.5 + stretch * (level[order] - 0.5) for level in (low, high))
-        known = np.full(len(low), -np.inf), *ends
+        always = np.full(len(low), np.inf)
+        # each is compared with what those before it needed
+        known = -always, *ends, always
         for late in (False, True):
             held = self._groups[STRANGER, late] = _Levels(0.0, late)
             held.add(*known)
@@ -159,26 +169,28 @@ class _Levels:
         self.late = late
         self._end, self._low, self._high = np.empty(0), np.empty(0), np.empty(0)
         self._count = 0
-        #: outcomes that wait for the step to be full
+        #: outcomes that wait for the step to be full, and how many of them missed either end
         self._waiting = 0
+        self._missed = np.zeros(2)
         #: how much farther out than the share of past outcomes says, below and above
         self._farther = np.full(2, farther)
         #: the ends, how many outcomes they are of, and since when they hold
         self._moved, self._held, self._since = np.empty((0, 2)), np.empty(0), np.empty(0)
 
-    def add(self, end: Floats, low: Floats, high: Floats) -> None:
+    def add(self, end: Floats, low: Floats, high: Floats, as_of: Floats) -> None:
         order = np.argsort(end, kind="stable")
         newest = self._end[-1] if len(self._end) else -np.inf
         # what is reported late was not known before
         ends = np.maximum.accumulate(np.maximum(end[order], newest))
-        low, high = low[order], high[order]
+        low, high, as_of = low[order], high[order], as_of[order]
         first = 0
         while first < len(ends):
             last = len(ends) if self.late else min(len(ends), first + _STEP - self._waiting)
-            self._take(ends[first:last], low[first:last], high[first:last])
+            part = slice(first, last)
+            self._take(ends[part], low[part], high[part], as_of[part])
             first = last
 
-    def _take(self, end: Floats, low: Floats, high: Floats) -> None:
+    def _take(self, end: Floats, low: Floats, high: Floats, as_of: Floats) -> None:
         """Remember outcomes that do not fill more than one step; move the ends if it is full."""
         most = _MOST[self.late]
         self._end = np.concatenate([self._end, end])[-most:]
@@ -186,17 +198,17 @@ class _Levels:
         self._high = np.concatenate([self._high, high])[-most:]
         self._count += len(end)
         self._waiting += len(end)
+        if len(self._moved) and not self.late:
+            # the ends that held when the jobs came; before any did, the first
+            below, above = self._moved[np.maximum(self.moves(as_of) - 1, 0)].T
+            missed = np.array([(low < below).sum(), (high > above).sum()])
+            self._missed = self._missed + missed
         if self._waiting < _STEP and not self.late:
             return
         if len(self._moved) and not self.late:
-            below, above = self._moved[-1]
-            missed = np.array([
-                (self._low[-self._waiting :] < below).mean(),
-                (self._high[-self._waiting :] > above).mean(),
-            ])  # fmt: skip
-            moved = self._farther + _PACE * (missed - TAIL)
+            moved = self._farther + _PACE * (self._missed / self._waiting - TAIL)
             self._farther = np.clip(moved, _NEAREST, _FARTHEST)
-        self._waiting = 0
+        self._waiting, self._missed = 0, np.zeros(2)
         lives = (np.inf,) if self.late else _HALF_LIVES
         low_end = -conformal_quantile(-self._low, *lives)
         high_end = conformal_quantile(self._high, *lives)

@@ -314,7 +314,8 @@ class Mixture(Predictor):
         for one, (answer, stratum, kinds) in zip(every, told, strict=True):
             if one not in strange:
                 late = np.ones(len(one.rows), dtype=np.bool_)
-                self._learn_ranges(answer, values[one.rows], (stratum, kinds), late, end[one.rows])
+                known = end[one.rows], one.asked.as_of
+                self._learn_ranges(answer, values[one.rows], (stratum, kinds), late, *known)
             # jobs that were made strangers have been judged once already
             if answer.points is not None and one is not made:
                 judged.append((gains(answer.points, values[one.rows], self.variance_), kinds))
@@ -369,13 +370,15 @@ class Mixture(Predictor):
 
     def _learn_ranges(
         self, answer: PointAndRange, values: Floats, strata: tuple[Strata, Strata], late: Bools,
-        end: Floats,
+        end: Floats, as_of: Floats,
     ) -> None:  # fmt: skip
         """Let ranges know of outcomes, those of strangers for strangers as well."""
         stratum, kinds = strata
-        self.calibrator_.learn(answer, values, stratum, late, end)
         if isinstance(self.calibrator_, LevelCalibrator):
-            self.calibrator_.add_strangers(answer, values, kinds, late, end)
+            self.calibrator_.learn(answer, values, stratum, late, end, as_of)
+            self.calibrator_.add_strangers(answer, values, kinds, late, end, as_of)
+        else:
+            self.calibrator_.learn(answer, values, stratum, late, end)
 
     def _ranges(
         self, answer: PointAndRange, stratum: Strata, recall: list[Recall], late: Bools,
@@ -430,7 +433,7 @@ class Mixture(Predictor):
         answer = self._told(question, recall, late)
         stratum = strata_of(self.history_.levels, recall)
         kinds = self._kinds(stratum, recall)
-        self._learn_ranges(answer, values, (stratum, kinds), late, end)
+        self._learn_ranges(answer, values, (stratum, kinds), late, end, question.as_of)
         if answer.points is not None:
             gain = gains(answer.points, values, self.variance_)
             self.leading_.add(gain[~late], kinds[~late], end[~late])
