@@ -80,3 +80,15 @@ def test_numbered_names_of_one_user_come_before_those_of_everybody() -> None:
     own = labels.index("name but for its numbers and user")
     assert own < labels.index("name but for its numbers")
     assert own < labels.index("user and request")
+
+
+def test_a_name_of_a_user_comes_before_the_account_where_no_task_is_known() -> None:
+    jobs = pd.DataFrame(
+        {
+            "name": ["sft", "eval", "prep", "sft"] * 30,
+            "user": ["wei", "tom", "tom", "ann"] * 30,
+            "group": ["a", "b", "b", "a"] * 30,
+        }
+    )
+    labels = [level.label for level in choose_levels(jobs)]
+    assert labels.index("name and user") < labels.index("group")

@@ -111,3 +111,8 @@ def test_a_date_or_number_that_cannot_be_one_is_told(tmp_path: Path, text: str) 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ProphaseError, match=r"job\.yaml"):
         read_submissions(path)
+
+
+def test_a_folder_is_told_from_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ProphaseError, match="folder, not the file of a job"):
+        read_submissions(tmp_path)

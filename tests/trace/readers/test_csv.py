@@ -525,6 +525,14 @@ def test_a_size_is_as_sure_as_its_letters(
     assert f"# {certainty}: " in line_for("memory_peak_gib", guess_mapping(data))
 
 
+def test_a_bare_letter_means_gib_beside_states_of_slurm(tmp_path: Path) -> None:
+    rows = "a,16G,COMPLETED", "b,512M,TIMEOUT"
+    data = written(tmp_path / "t.csv", "id,req_memory,state", *rows)
+    line = line_for("request_memory_gib", guess_mapping(data))
+    assert 'unit = "size binary"' in line
+    assert "TIMEOUT" in line
+
+
 def test_a_bare_letter_means_gib_among_columns_of_slurm(tmp_path: Path) -> None:
     data = written(tmp_path / "t.csv", "JobIDRaw,ReqMem,MaxRSS", "1,16G,512M", "2,8G,2T")
     text = guess_mapping(data)

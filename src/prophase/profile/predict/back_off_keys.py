@@ -121,6 +121,9 @@ def choose_levels(jobs: pd.DataFrame, *, clusters: bool = False) -> tuple[Level,
         columns = tuple(wanted + request) if with_request else tuple(wanted)
         if not columns and (words or with_request):
             continue
+        if columns == ("group",) and closeness == "seen" and varied & {"name", FOLDED}:
+            # an account alone is wider than the names of its jobs, which come next
+            continue
         if any(set(columns) == set(level.columns) for level in levels):
             continue
         if closeness == "seen" and (not wanted or columns == ("group",)):

@@ -79,6 +79,11 @@ def _text(path: Path | str, where: str) -> str:
             content = sys.stdin.buffer.read(_MOST_BYTES + 1)
         else:
             source = Path(path)
+            if source.is_dir():
+                raise MissingFileError(
+                    f"{where}: this is a folder, not the file of a job. Name a job file; a "
+                    "workspace goes behind --workspace."
+                )
             if not source.is_file():
                 raise MissingFileError(f"{where}: there is no such file.")
             with source.open("rb") as stream:

@@ -25,6 +25,8 @@ _SLURM_NAMES = frozenset(
     "jobidraw reqmem maxrss averss maxvmsize avevmsize reqtres alloctres elapsedraw cputimeraw "
     "alloccpus reqcpus allocnodes reqnodes nnodes timelimitraw derivedexitcode".split()
 )
+#: states that few others write so; COMPLETED and FAILED alone say nothing
+_SLURM_STATES = frozenset("TIMEOUT OUT_OF_MEMORY NODE_FAIL BOOT_FAIL DEADLINE PREEMPTED".split())
 
 #: larger numbers are markers, such as Slurm's 2^63 for memory per CPU
 _MARKER = 5e18
@@ -85,13 +87,17 @@ def _size_unit(look: ColumnTraits) -> UnitGuess:
 
 
 def as_slurm_means(guess: UnitGuess, looks: Sequence[ColumnTraits]) -> UnitGuess:
-    """Read 16G as GiB if the other columns have names that Slurm gives."""
-    names = {look.name.lower() for look in looks} & _SLURM_NAMES
-    if guess.unit != "size" or guess.certainty != "unsure" or len(names) < 2:
+    """Read 16G as GiB if the other columns have names or states that Slurm gives."""
+    if guess.unit != "size" or guess.certainty != "unsure":
         return guess
-    return UnitGuess(
-        "size binary", "likely", f"powers of 1024, as in Slurm, which names {min(names)} so"
-    )
+    names = {look.name.lower() for look in looks} & _SLURM_NAMES
+    if len(names) >= 2:
+        why = f"which names {min(names)} so"
+    elif states := {state for look in looks for state in _SLURM_STATES.intersection(look.present)}:
+        why = f"which writes {min(states)} so"
+    else:
+        return guess
+    return UnitGuess("size binary", "likely", f"powers of 1024, as in Slurm, {why}")
 
 
 def as_requests_mean(
