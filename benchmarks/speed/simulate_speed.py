@@ -225,6 +225,10 @@ _ORDERS: dict[str, dict[str, Any]] = {
         "order": "least_attained",
         "preempt": "every=60s",
     },
+    "least attained GPU time, preemptive every minute": {
+        "order": "least_attained_gpu",
+        "preempt": "every=60s",
+    },
     "Tiresias, preemptive": {"order": "tiresias", "preempt": "on"},
     "fair share": {"order": "fair_share", "half_life_s": "1d"},
 }

@@ -252,6 +252,49 @@ def test_jobs_that_save_nothing_may_push_each_other_out_while_others_get_on():
     assert len(schedule.attempts) > 2
 
 
+def crowd(count: int) -> Workload:
+    """Make jobs of one or more GPUs, some shared, some in gangs, that do not all fit at once."""
+    rng = np.random.default_rng(4)
+    gpus = rng.choice([0.0, 0.5, 1.0, 2.0, 4.0, 8.0], count)
+    jobs = pd.DataFrame(
+        {
+            "job_id": np.arange(count).astype(str),
+            "submit_s": np.cumsum(rng.integers(0, 60, count)).astype(float),
+            "duration_s": rng.integers(1, 4000, count).astype(float),
+            "request_gpus": gpus,
+            "request_cpu_cores": rng.integers(1, 9, count) * np.maximum(gpus, 1.0),
+            "instances": rng.choice([1.0, 2.0], count, p=[0.95, 0.05]),
+            "gpu_type": rng.choice(["A", "B", ""], count),
+        }
+    )
+    return Workload.from_jobs(jobs)
+
+
+@pytest.mark.parametrize("cores", [32.0, 256.0])
+@pytest.mark.parametrize("order", ["least_attained", "least_attained_gpu"])
+def test_running_jobs_kept_in_order_make_way_as_if_all_were_sorted_anew(
+    order, cores, monkeypatch: pytest.MonkeyPatch
+):
+    nodes = pd.DataFrame(
+        {"node_id": list("abcdef"), "gpus": 8.0, "cpu_cores": cores, "gpu_type": list("ABABAB")}
+    )
+    pushed = Preemption(min_run_s=120, every_s=60)
+    rules = {"order": order, "preempt": pushed, "leave_out_unfit": True}
+
+    def attempts():
+        return simulate(crowd(400), Cluster.from_nodes(nodes), **rules).attempts
+
+    kept = attempts()
+    monkeypatch.setattr(
+        "prophase.sim.dynamic_simulation._with_steady_order", lambda setting, *_: setting
+    )
+    anew = attempts()
+    assert len(kept) > 500
+    np.testing.assert_array_equal(kept.job, anew.job)
+    np.testing.assert_array_equal(kept.node, anew.node)
+    np.testing.assert_allclose(kept.start_s, anew.start_s)
+
+
 def test_usage_counts_in_a_trace_that_begins_before_second_0():
     early = {
         "job_id": ["a", "b", "c"],

@@ -64,6 +64,8 @@ class DynamicSetting:
     order_facts: Floats | None = None
     #: per job: the seconds run at which its key jumps
     jump_s: Floats | None = None
+    #: per job: its group, within which the keys of running jobs move alike
+    group: Ints | None = None
     #: per job: believed run time, row of its user among the owners, kind, and priority factors
     estimate_s: Floats | None = None
     user: Ints | None = None
@@ -165,6 +167,8 @@ def _empty_replay(
     count, shapes = len(jobs.shape_of), len(jobs.asks)
     first_s, kinds = float(jobs.table[0, JOB_SUBMIT]), int(jobs.table[:, JOB_KIND].max()) + 1
     jumping = count if setting.jump_s is not None and rules.alike else 0
+    group_of = _ints(count) if setting.group is None else setting.group
+    groups = int(group_of.max(initial=0)) + 1
     most = int(jobs.asks[:, ASK_INSTANCES].max(initial=1))
     asked = jobs.asks[jobs.asks[:, ASK_GPUS] > 0, ASK_MILLI]
     slots = 1000 // max(int(asked.min(initial=1000)), 1)
@@ -217,6 +221,11 @@ def _empty_replay(
             jump_s=np.zeros(jumping),
             jump_jobs=_ints(jumping),
             jump_noted=_ints(jumping),
+            group_of=group_of,
+            group_end=_ints(groups),
+            joined=_ints(groups),
+            walk=_ints(groups),
+            walk_keys=np.zeros(groups),
         ),
         r.PlanArrays(
             np.zeros(1),

@@ -53,6 +53,8 @@ _QUEUES = {
     "conservative": r.CONSERVATIVE,
 }
 _DAY_S = 86_400.0
+#: numbers of GPUs among jobs; a search for victims looks at the last job of each
+_MOST_GROUPS = 64
 
 
 def simulate_dynamic(
@@ -95,7 +97,7 @@ def simulate_dynamic(
         setting = replace(setting, hours=hours_matrix(rules.hours))
     if rules.share is not None or rules.speeds is not None:
         setting = _with_speeds(setting, workload, cluster, rules.share, rules.speeds)
-    setting = _with_steady_order(setting, moving)
+    setting = _with_steady_order(setting, workload, moving)
     if rules.failures is not None:
         _refuse_hopeless(workload, rules.failures, rules.preempt)
     planned = [calendar_events(rules.calendar, cluster)] if rules.calendar is not None else []
@@ -202,14 +204,20 @@ def _with_order(
     )
 
 
-def _with_steady_order(setting: DynamicSetting, moving: OrderPolicy | None) -> DynamicSetting:
+def _with_steady_order(
+    setting: DynamicSetting, workload: Workload, moving: OrderPolicy | None
+) -> DynamicSetting:
     """Say whether running jobs stay in order, so that only the last are looked at for a victim."""
-    rules = setting.rules
+    rules, group = setting.rules, None
     alike = moving is None
     if moving is not None and moving.still and not moving.resort and rules.rekey_s == 0:
         one_speed = not rules.speeds_differ and rules.restart_s == 0
         alike = moving.alike == "time" or (moving.alike == "work" and one_speed)
-    return replace(setting, rules=rules._replace(alike=rules.preempt and alike))
+        if moving.alike == "gpu_time" and rules.preempt:
+            sizes, group = np.unique(workload.gpus, return_inverse=True)
+            alike = len(sizes) <= _MOST_GROUPS
+    alike = rules.preempt and alike
+    return replace(setting, rules=rules._replace(alike=alike), group=group if alike else None)
 
 
 def _charge(workload: Workload, what: str) -> Floats:

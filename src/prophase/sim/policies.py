@@ -8,9 +8,10 @@ packs a node full before it takes the next).
 An order is either plain NumPy, a key per job of the workload, or *moves*: compiled to ``KEY``,
 with ``refresh`` (compiled to ``REFRESH``), ``prepare`` (returns its facts), ``RESORT = True``
 (a start changes keys), ``STILL = True`` (a job that waits keeps its key), ``ALIKE`` (the keys of
-running jobs move alike, by "time", or by "work", which needs one speed for all, so that they stay
-in order), ``jumps`` (the seconds run at which the key of each job jumps nevertheless), ``REKEY_S``
-(seconds between two looks at keys) and ``CHARGE`` (what usage is counted in) beside it.
+running jobs move alike, by "time", by "work", which needs one speed for all, or by "gpu_time",
+among jobs of as many GPUs, so that they stay in order), ``jumps`` (the seconds run at which the
+key of each job jumps nevertheless), ``REKEY_S`` (seconds between two looks at keys) and ``CHARGE``
+(what usage is counted in) beside it.
 
 Another package offers policies of its own by entry points: groups ``prophase.orders`` and
 ``prophase.places``, the policy's name, and the module that holds it.
@@ -73,7 +74,7 @@ class OrderPolicy:
     prepare: Callable[..., Floats] | None = None
     resort: bool = False
     still: bool = False
-    #: "time", "work", or "" if the keys of running jobs do not move alike
+    #: "time", "work", "gpu_time", or "" if the keys of running jobs do not move alike
     alike: str = ""
     #: (workload, facts) -> seconds run at which each job's key jumps
     jumps: Callable[[Workload, Floats], Floats] | None = None

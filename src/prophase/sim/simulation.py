@@ -244,7 +244,9 @@ def simulate(
     notes = [f"{count:,} jobs left out: {reason}" for reason, count in workload.left_out.items()]
     if ignores_types(workload, cluster):
         notes.append("GPU types that jobs ask for are ignored: the cluster names none")
-    if nothing := int((workload.asks[:, [ASK_CPU, ASK_MEMORY, ASK_GPUS]] == 0).all(axis=1).sum()):
+    # column by column: a copy of all three would be the peak of memory
+    idle = [workload.asks[:, column] == 0 for column in (ASK_CPU, ASK_MEMORY, ASK_GPUS)]
+    if nothing := int((idle[0] & idle[1] & idle[2]).sum()):
         notes.append(f"{nothing:,} jobs state no request: they hold nothing and never wait")
     notes += [*workload.unstated(), *_unlimited(workload, cluster)]
     if _PARENTS in workload.jobs and "depends" not in given and workload.jobs[_PARENTS].any():

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from prophase import units
@@ -28,6 +29,8 @@ from prophase.sim.signatures import (
 #: a fraction of a GPU is kept to the thousandth, CPU to the thousandth core, memory to the MiB
 _MILLI, _MIB_PER_GIB = 1000, 1024
 _NAMED = 5
+#: jobs from which memory is looked after
+_MANY = 100_000
 _REQUESTS = ("request_gpus", "request_cpu_cores", "request_memory_gib")
 #: GPUs, cores, GiB or instances that nobody has
 _MOST = 1_000_000_000
@@ -130,6 +133,9 @@ class Workload(ShortForm):
         if left_out:
             jobs = jobs[~np.isnan(submit) & ~np.isnan(duration)]
             submit = jobs[clock].to_numpy(np.float64)
+        if len(jobs) >= _MANY:
+            # what Arrow keeps for itself after a table was read is more than a replay takes
+            pa.default_memory_pool().release_unused()
         rows = _rows_in_time(submit, jobs["job_id"])
         # a table that is in order already is not copied
         jobs = (jobs if rows is None else jobs.take(rows)).reset_index(drop=True)

@@ -35,7 +35,7 @@ from prophase.sim.signatures import (
 
 
 @njit(FLAG(INT_GRID, INT, INT_GRID, INT), **STEP)
-def _admits(nodes: Ints, node: int, asks: Ints, shape: int) -> bool:
+def admits(nodes: Ints, node: int, asks: Ints, shape: int) -> bool:
     """Tell whether the node has the features and the GPU type that the shape asks for."""
     if asks[shape, ASK_FEATURES] & ~nodes[node, FEATURES]:
         return False
@@ -51,7 +51,7 @@ def fits(nodes: Ints, node: int, asks: Ints, shape: int, pooled: bool) -> bool:
         or nodes[node, FREE_MEMORY] < asks[shape, ASK_MEMORY]
     ):
         return False
-    if not _admits(nodes, node, asks, shape):
+    if not admits(nodes, node, asks, shape):
         return False
     gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
     if gpus == 0:
@@ -150,7 +150,7 @@ def give_back(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None
 @njit(**PART)
 def _room_beside_gpus(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
     """Return how many instances of the shape the node's CPU and memory could take."""
-    if not _admits(nodes, node, asks, shape):
+    if not admits(nodes, node, asks, shape):
         return 0
     most = asks[shape, ASK_INSTANCES]
     if asks[shape, ASK_CPU] > 0:

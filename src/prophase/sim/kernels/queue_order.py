@@ -42,25 +42,31 @@ def sort_queue(waiting, keys, count):
             return
 
 
-@njit(types.void(INT_LINE, FLOAT_LINE, INT, INT), **LOOP)
-def sort_in(waiting, keys, ordered, count):
-    """Order jobs of which the first ``ordered`` are in order: the few others are sorted in."""
-    if count - ordered > 32:
+@njit(types.void(INT_LINE, FLOAT_LINE, INT, INT, INT_LINE), **LOOP)
+def sort_in(waiting, keys, ordered, count, spare):
+    """Order jobs of which the first ``ordered`` are in order; ``spare`` has room for the others."""
+    new = count - ordered
+    if ordered == 0:
         sort_queue(waiting, keys, count)
         return
-    for place in range(ordered, count):
-        job = waiting[place]
-        key, low, high = keys[job], 0, place
-        while low < high:
-            middle = (low + high) // 2
-            other = waiting[middle]
+    for place in range(new):
+        spare[place] = waiting[ordered + place]
+    sort_queue(spare, keys, new)
+    # the last of both goes to the end, until all that are new have found their places
+    old, to = ordered - 1, count - 1
+    while new > 0:
+        job = spare[new - 1]
+        key = keys[job]
+        while old >= 0:
+            other = waiting[old]
             if keys[other] < key or (keys[other] == key and other < job):
-                low = middle + 1
-            else:
-                high = middle
-        for to in range(place, low, -1):
-            waiting[to] = waiting[to - 1]
-        waiting[low] = job
+                break
+            waiting[to] = other
+            old -= 1
+            to -= 1
+        waiting[to] = job
+        new -= 1
+        to -= 1
 
 
 @njit(types.void(INT_LINE, FLOAT_LINE, INT), **LOOP)

@@ -7,6 +7,8 @@ from prophase.sim.signatures import JOB_ATTAINED, JOB_GPUS, KEY, Floats
 
 #: a job that waits keeps its key
 STILL = True
+#: the keys of running jobs with as many GPUs move alike
+ALIKE = "gpu_time"
 
 
 @njit(KEY, cache=True)

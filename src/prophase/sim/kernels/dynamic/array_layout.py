@@ -37,7 +37,7 @@ class Rules(NamedTuple):
     resort: Flag = False
     #: do the keys of waiting jobs stay, whatever usage there is?
     still: Flag = False
-    #: do the keys of running jobs move alike, but for jumps, so that they stay in order?
+    #: do the keys of running jobs move alike, but for jumps, so that groups stay in order?
     alike: Flag = False
     half_life_s: Float = 0.0
     #: may a job preempt others; run time it is sure of; checkpoint interval; restart cost
@@ -123,6 +123,7 @@ class QueueArrays(NamedTuple):
 class RunningArrays(NamedTuple):
     """Running jobs, a heap of their ends, and the record of all attempts."""
 
+    #: one group of jobs whose keys move alike after the other, each in order
     jobs: IntLine
     place_of: IntLine
     #: in order, beside ``jobs``: node * 256 + GPUs of a job of one instance, -1 of others
@@ -139,6 +140,13 @@ class RunningArrays(NamedTuple):
     jump_s: FloatLine
     jump_jobs: IntLine
     jump_noted: IntLine
+    #: the group of each job, where each group ends in ``jobs``, and where one joined it last
+    group_of: IntLine
+    group_end: IntLine
+    joined: IntLine
+    #: a walk over running jobs from the last to the first: a place in each group, and its key
+    walk: IntLine
+    walk_keys: FloatLine
 
 
 class PlanArrays(NamedTuple):

@@ -47,15 +47,22 @@ from prophase.sim.signatures import (
 
 
 @njit(**LOOP)
+def work_left(table, job, passed):
+    """Return the work that a running job has still to do when some time has passed."""
+    done = table[job, JOB_DONE] + passed * table[job, JOB_RATE]
+    useful = max(0.0, done - table[job, JOB_OVERHEAD])
+    return max(0.0, table[job, JOB_LEFT] - useful)
+
+
+@njit(**LOOP)
 def update_progress(table, job, now):
     """Bring the work a running job has done up to now."""
     passed = now - table[job, JOB_LOOKED]
     if passed > 0:
+        table[job, JOB_REMAINING] = work_left(table, job, passed)
         table[job, JOB_DONE] += passed * table[job, JOB_RATE]
         table[job, JOB_ATTAINED] += passed
         table[job, JOB_LOOKED] = now
-        useful = max(0.0, table[job, JOB_DONE] - table[job, JOB_OVERHEAD])
-        table[job, JOB_REMAINING] = max(0.0, table[job, JOB_LEFT] - useful)
 
 
 @njit(**LOOP)
@@ -194,10 +201,22 @@ def _keep_work(table, job, outcome, rules):
 @njit(**LOOP)
 def close_running_gap(running, place, last):
     """Move those behind a place of the ordered list up by one."""
-    for to in range(place, last):
-        running.jobs[to] = running.jobs[to + 1]
-    for to in range(place, last):
-        running.held[to] = running.held[to + 1]
+    # of views, which begin at 0, the compiler moves many places at once
+    listed, held = running.jobs[place : last + 1], running.held[place : last + 1]
+    for to in range(last - place):
+        listed[to] = listed[to + 1]
+    for to in range(last - place):
+        held[to] = held[to + 1]
+
+
+@njit(**LOOP)
+def open_running_gap(running, place, last):
+    """Move those from a place of the ordered list on back by one."""
+    listed, held = running.jobs[place : last + 1], running.held[place : last + 1]
+    for to in range(last - place, 0, -1):
+        listed[to] = listed[to - 1]
+    for to in range(last - place, 0, -1):
+        held[to] = held[to - 1]
 
 
 @njit(**LOOP)
@@ -210,13 +229,17 @@ def _leave_running(job, running, rules, counts):
         listed[place] = listed[last]
         running.place_of[listed[last]] = place
         return
-    # in order: those that end, or make way, are mostly near one of its ends
-    place = 0
+    # in order: those that end, or make way, are mostly near one of the ends of their group
+    group, ends = running.group_of[job], running.group_end
+    place, back = ends[group - 1] if group > 0 else 0, ends[group] - 1
     while listed[place] != job:
-        if listed[last - place] == job:
-            place = last - place
+        if listed[back] == job:
+            place = back
             break
         place += 1
+        back -= 1
+    for later in range(group, ends.size):
+        ends[later] -= 1
     close_running_gap(running, place, last)
 
 

@@ -205,15 +205,18 @@ def _begin(job, turn, jobs, owners, nodes, queue, running, plan, rules, counts):
             enter(plan, counts, jobs.table[job, JOB_BELIEVED], 1, node, shape, bits)
 
 
-@njit(**PART)
-def _close_gap(waiting, kept, place, count):
+@njit(**LOOP)
+def _close_gap(waiting, kept, place, count, spare):
     """Move the jobs from a place on up to those that were kept; return how many there are."""
     if kept == place:
         return count
-    for rest in range(place, count):
-        waiting[kept] = waiting[rest]
-        kept += 1
-    return kept
+    # by way of spare room: the compiler moves many at once only where nothing overlaps
+    rest, to = waiting[place:count], waiting[kept:]
+    for one in range(rest.size):
+        spare[one] = rest[one]
+    for one in range(rest.size):
+        to[one] = spare[one]
+    return kept + rest.size
 
 
 @njit(**LOOP)
@@ -223,7 +226,7 @@ def scheduling_pass(turn, policy, rules, jobs, owners, nodes, queue, running, pl
     if rules.keys_move and not rules.still:
         counts[SORTED] = 0
     find_keys(turn.fresh_keys, turn.now, order, jobs, owners, queue, running, rules, counts)
-    sort_in(waiting, queue.keys, counts[SORTED], counts[WAITING])
+    sort_in(waiting, queue.keys, counts[SORTED], counts[WAITING], queue.victims)
     if rules.alike:
         follow_jumps(turn, jobs, owners, queue, running, rules, counts)
     counts[PASSES] += 1
@@ -248,7 +251,7 @@ def scheduling_pass(turn, policy, rules, jobs, owners, nodes, queue, running, pl
             kept -= 1
             if rules.resort:
                 # keys have moved with this start: order those left, and begin again
-                counts[WAITING] = _close_gap(waiting, kept, place, counts[WAITING])
+                counts[WAITING] = _close_gap(waiting, kept, place, counts[WAITING], queue.victims)
                 find_keys(True, turn.now, order, jobs, owners, queue, running, rules, counts)
                 sort_queue(waiting, queue.keys, counts[WAITING])
                 place = kept = 0
@@ -265,8 +268,9 @@ def scheduling_pass(turn, policy, rules, jobs, owners, nodes, queue, running, pl
         # every kind that waits has found no room, nor anybody to make room for it
         if counts[FAILED_KINDS] >= counts[KINDS] and not (turn.preempts and rules.resort):
             break
-    counts[WAITING] = counts[SORTED] = _close_gap(waiting, kept, place, counts[WAITING])
-    for back in range(counts[EVICTED]):
-        victim = queue.victims[queue.victims.size - 1 - back]
-        join_queue(victim, jobs, queue, rules, counts)
+    counts[WAITING] = _close_gap(waiting, kept, place, counts[WAITING], queue.victims)
+    counts[SORTED] = counts[WAITING]
+    # the last first: those preempted earlier come later in the order
+    for back in range(counts[EVICTED], 0, -1):
+        join_queue(queue.victims[queue.victims.size - back], jobs, queue, rules, counts)
     return started
