@@ -22,6 +22,17 @@ def test_all_cores_begin_with_one_process_and_finish_with_the_others(monkeypatch
         assert sorted(run_all(pow, 3, [1, 2, 3], workers=0)) == [(1, 3), (2, 9), (3, 27)]
 
 
+def test_short_tasks_stay_in_this_process_however_many_workers_there_are():
+    found = dict(run_all(_process, 0, [1, 2, 3], workers=2, task_s=0.01))
+    assert set(found.values()) == {os.getpid()}
+    found = dict(run_all(_process, 0, [1, 2, 3], workers=2, task_s=1e6))
+    assert os.getpid() not in found.values()
+
+
+def _process(shared: int, task: int) -> int:
+    return os.getpid()
+
+
 def test_an_error_in_a_worker_reaches_the_caller():
     with pytest.raises(ZeroDivisionError):
         list(run_all(divmod, 1, [1, 0, 2], workers=2))

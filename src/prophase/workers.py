@@ -39,6 +39,7 @@ def run_all(
     tasks: Sequence[Task],
     *,
     workers: int | str = 1,
+    task_s: float | None = None,
 ) -> Generator[tuple[Task, Result], None, None]:
     """Call a function for every task and yield (task, result) as each finishes.
 
@@ -55,6 +56,9 @@ def run_all(
         Processes on this machine: 1 runs here, one after the other; 0 takes all cores once a few
         seconds here were not enough. Or the address of a Dask scheduler,
         ``"dask://host:8786"``; Prophase must be installed there.
+    task_s : float, optional
+        Seconds that a task may take. Where all together take a few, work begins here; where they
+        take longer, processes are started at once.
 
     Examples
     --------
@@ -69,7 +73,8 @@ def run_all(
     count = workers or os.cpu_count() or 1
     left = list(tasks)
     # new processes need seconds to start, which a small task never gets back
-    until = time.monotonic() + _ALONE_S if workers == 0 else time.monotonic()
+    short = workers == 0 if task_s is None else task_s * len(left) < _ALONE_S
+    until = time.monotonic() + _ALONE_S if short else time.monotonic()
     while left and (min(count, len(left)) <= 1 or time.monotonic() < until):
         task = left.pop(0)
         yield task, function(shared, task)

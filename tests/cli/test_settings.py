@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from prophase.cli.command_group import Command
 from prophase.cli.settings import Formerly, with_options
+from prophase.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,17 @@ def test_an_old_name_works_and_says_the_new_one_on_stderr(app):
 def test_an_old_name_behind_two_dashes_belongs_to_another_program(app):
     done = CliRunner().invoke(app, ["--", "--hosts"])
     assert done.stdout == "--hosts 4 a None\n"
+
+
+def test_two_options_are_refused_where_one_with_commas_may_be_meant():
+    def cells(
+        cluster: Annotated[str, typer.Option()] = "", seed: Annotated[int, typer.Option()] = 0
+    ) -> None:
+        typer.echo(f"{cluster} {seed}")
+
+    made = typer.Typer()
+    made.command(cls=Command)(cells)
+    said = CliRunner().invoke(made, ["--cluster", "1x8", "--cluster=2x8"])
+    assert isinstance(said.exception, ParameterError)
+    assert "join them by commas: --cluster A,B" in str(said.exception)
+    assert CliRunner().invoke(made, ["--seed", "1", "--seed", "2"]).output == " 2\n"

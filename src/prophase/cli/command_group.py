@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,9 +12,16 @@ from typer.core import TyperCommand, TyperGroup
 
 from prophase.cli.provenance import forget_provenance
 from prophase.cli.settings import RENAMED, current_names, with_options
+from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
     from typer._click.core import Command as AnyCommand
+
+#: options that take several values joined by commas, in some commands at least
+_COMMAS = (
+    "--cluster", "--order", "--place", "--queue", "--estimate", "--sharing", "--sizing", "--load",
+    "--measure",
+)  # fmt: skip
 
 
 class Command(TyperCommand):
@@ -23,7 +31,19 @@ class Command(TyperCommand):
         args, old = current_names(args, getattr(self.callback, RENAMED, {}))
         for name in dict.fromkeys(old):
             typer.echo(f"{name} is now {getattr(self.callback, RENAMED)[name]}", err=True)
+        self._refuse_repeated(ctx, args)
         return super().parse_args(ctx, args)
+
+    def _refuse_repeated(self, ctx: typer.Context, args: list[str]) -> None:
+        """Refuse two options where one with commas may be meant: the first would be lost."""
+        given = Counter(self.make_parser(ctx).parse_args(args=list(args))[2])
+        for option, times in given.items():
+            if times > 1 and option.opts[0] in _COMMAS and not getattr(option, "multiple", False):
+                name = option.opts[0]
+                raise ParameterError(
+                    f"{name} is given {times} times, and only the last would count. Give it once; "
+                    f"where it takes several values, join them by commas: {name} A,B."
+                )
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         forget_provenance(

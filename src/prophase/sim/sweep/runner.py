@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -165,6 +166,8 @@ class _Prepared:
     setting: SweepSetting
     data_hash: str
     cells: Mapping[str, Cell]
+    #: seconds of a replay of the first combination, if there was one
+    replay_s: float | None
 
 
 def _prepared(
@@ -195,7 +198,9 @@ def _prepared(
     try_policies(kept, next(iter(clusters.values())), map(dict, plan.policy_settings))
     # of the first combination, so that more of them find the finished cells again
     first = next(iter(clusters.values()))
+    began = time.process_time()
     drawn = blocks_for(kept, first, dict(plan.policy_settings[0]), plan.block_h)
+    replay_s = time.process_time() - began if plan.block_h is None else None
     setting = SweepSetting(
         {
             name: (Resampler(one.workload, drawn.block_h, drawn.run), one.ladder)
@@ -211,7 +216,7 @@ def _prepared(
         for cell in plan.cells()
         if cell.seed <= last
     }
-    return _Prepared(kept, drawn, setting, data_hash, cells)
+    return _Prepared(kept, drawn, setting, data_hash, cells, replay_s)
 
 
 def _run_missing(
@@ -226,7 +231,8 @@ def _run_missing(
     done = len(wanted) - len(missing)
     report = progress or (lambda done, total: None)
     report(done, len(wanted))
-    with closing(run_all(run_cell, ready.setting, list(missing), workers=workers)) as results:
+    cells = run_all(run_cell, ready.setting, list(missing), workers=workers, task_s=ready.replay_s)
+    with closing(cells) as results:
         for cell, measures in results:
             store.add(missing[cell], {**cell.axes, **measures})
             report(done := done + 1, len(wanted))
