@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections import deque
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from heapq import heappop, heappush
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 
@@ -69,3 +74,57 @@ def heap_waits(gaps: Sequence[float], services: Sequence[float], servers: int) -
             free -= 1
             heappush(events, (now + services[first], 0, first))
     return waits
+
+
+#: run by a Python that has AccaSim: jobs of one core in its workload format, FIFO, first fit
+ACCASIM = """
+import collections, collections.abc, json, os, sys, time
+# it was written for Python before 3.10
+collections.Mapping = collections.abc.Mapping
+from accasim.base.allocator_class import FirstFit
+from accasim.base.scheduler_class import FirstInFirstOut
+from accasim.base.simulator_class import Simulator
+folder, servers = sys.argv[1], int(sys.argv[2])
+nodes = {"groups": {"all": {"core": servers, "mem": 1}}, "resources": {"all": 1},
+         "equivalence": {"processor": {"core": 1}}, "start_time": 0}
+with open(os.path.join(folder, "nodes.json"), "w") as out:
+    json.dump(nodes, out)
+began = time.process_time()
+replay = Simulator(os.path.join(folder, "jobs.swf"), os.path.join(folder, "nodes.json"),
+    FirstInFirstOut(FirstFit()), RESULTS_FOLDER_PATH=folder, show_statistics=False,
+    statistics_output=False, LOG_LEVEL="ERROR")
+written = replay.start_simulation()["sched-"]
+print(json.dumps({"s": time.process_time() - began, "written": written}))
+"""
+
+
+def accasim_wait(
+    python: str, submit_s: Sequence[int], duration_s: Sequence[int], servers: int
+) -> tuple[float, float]:
+    """Return the mean wait and CPU seconds of AccaSim, which counts in whole seconds."""
+    with TemporaryDirectory() as folder:
+        lines = [
+            f"{number + 1} {submit} -1 {duration} 1 -1 -1 1 {duration} -1 1 1 1 1 1 -1 -1 -1\n"
+            for number, (submit, duration) in enumerate(zip(submit_s, duration_s, strict=True))
+        ]
+        Path(folder, "jobs.swf").write_text("".join(lines), encoding="utf-8")
+        done = subprocess.run(
+            [python, "-c", ACCASIM, folder, str(servers)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found = json.loads(done.stdout.splitlines()[-1])
+        # job;user;queued__nodes__started;ended;...
+        rows = [line.split("__") for line in Path(found["written"]).read_text("utf-8").splitlines()]
+    waits = [
+        (_instant(row[2].split(";")[0]) - _instant(row[0].split(";")[2])).total_seconds()
+        for row in rows
+    ]
+    if len(waits) != len(submit_s):
+        raise SystemExit(f"AccaSim ran {len(waits):,} of {len(submit_s):,} jobs")
+    return sum(waits) / len(waits), float(found["s"])
+
+
+def _instant(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)

@@ -5,6 +5,7 @@ mean waits must agree before a ratio is recorded. Times are CPU seconds, so that
 on the machine does not count; wall time stands in the remarks.
 
     python benchmarks/speed/simulate_speed.py [--repeats 3] [--largest 10000000] [--only PART]
+        [--accasim PYTHON]
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from baselines import ciw_waits, heap_waits, simpy_waits
+from baselines import accasim_wait, ciw_waits, heap_waits, simpy_waits
 from prophase.papers.openb.protocol import POLICIES, arrival_order, simulate_openb
 from prophase.papers.pai_sim.simulator import simulate_pai
 from prophase.sim import Cluster, Workload, simulate
@@ -112,6 +113,38 @@ def against_others(repeats: int) -> None:
     name = "SimPy"
     measured = ("M/M/50, compiled loop alone", "customers/s", inside, name, rates[name])
     record(Measurement(*measured, data))
+
+
+def against_accasim(repeats: int, python: str | None) -> None:
+    """Jobs in whole seconds by AccaSim, in the environment that has it."""
+    if python is None:
+        print("AccaSim: not compared: not installed; name a Python that has it with --accasim")
+        return
+    count, rng = 20_000, np.random.default_rng(1)
+    submit = np.floor(np.cumsum(rng.exponential(60.0, count))).astype(int)
+    duration = np.maximum(1, np.round(rng.exponential(60.0 * SERVERS * 0.9, count))).astype(int)
+    jobs = pd.DataFrame(
+        {
+            "job_id": [f"{number:06}" for number in range(count)],
+            "submit_s": submit.astype(float),
+            "duration_s": duration.astype(float),
+            "request_gpus": 1.0,
+        }
+    )
+    cluster, found = Cluster.uniform(1, SERVERS), []
+
+    def ours() -> None:
+        schedule = simulate(Workload.from_jobs(jobs), cluster, queue="strict", place="first_fit")
+        found.append(float(schedule.wait_s.mean()))
+
+    ours()
+    theirs = [accasim_wait(python, submit, duration, SERVERS) for _ in range(repeats)]
+    rates = [count / cpu_seconds(ours) for _ in range(repeats)]
+    if not math.isclose(theirs[0][0], found[0], rel_tol=1e-6):
+        raise SystemExit(f"AccaSim waits {theirs[0][0]} s on average, ours {found[0]} s")
+    data = f"M/M/{SERVERS} in whole seconds, load 0.9, {count:,} jobs; mean waits agree"
+    others = [count / seconds for _, seconds in theirs]
+    record(Measurement("M/M/50, table to schedule", "jobs/s", rates, "AccaSim", others, data))
 
 
 def a_million_jobs(repeats: int) -> None:
@@ -354,6 +387,7 @@ def main() -> None:
     options.add_argument("--largest", type=int, default=10_000_000)
     parts: dict[str, Callable[[], None]] = {
         "others": lambda: against_others(chosen.repeats),
+        "accasim": lambda: against_accasim(chosen.repeats, chosen.accasim),
         "million": lambda: a_million_jobs(chosen.repeats),
         "pai": lambda: pai_preset(chosen.repeats),
         "openb": lambda: openb_runs(chosen.repeats),
@@ -364,6 +398,7 @@ def main() -> None:
         "first": lambda: first_call(chosen.repeats),
         "growth": lambda: growth(chosen.largest),
     }
+    options.add_argument("--accasim", help="a Python that has the package accasim")
     options.add_argument("--only", choices=parts, action="append", help="only these parts")
     chosen = options.parse_args()
     for name in chosen.only or parts:
