@@ -38,9 +38,8 @@ def test_a_memory_recalls_what_a_plain_search_finds(
         before = [(end, value) for k, end, value in known if k == key and end < moment]
         before.sort(key=lambda pair: pair[0], reverse=True)
         assert found.count[row] == count[row] == len(before)
-        held = min(len(before), RECENT)
-        assert found.ends[row][:held].tolist() == [end for end, _ in before[:RECENT]]
         if before:
+            assert found.newest[row] == before[0][0]
             outcomes = [value for _, value in before]
             assert middle[row] == np.median(outcomes)
             assert np.isclose(found.mean[row], np.mean(outcomes))
@@ -50,6 +49,7 @@ def test_a_memory_recalls_what_a_plain_search_finds(
         else:
             assert np.isnan(middle[row])
             assert np.isnan(found.middle()[row])
+            assert np.isnan(found.newest[row])
 
 
 def test_the_median_of_a_long_past_is_that_of_some_of_it() -> None:

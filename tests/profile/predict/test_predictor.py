@@ -51,6 +51,25 @@ def test_outcomes_after_a_submission_are_hidden_from_its_answer(
     pd.testing.assert_frame_equal(before, after)
 
 
+@pytest.mark.parametrize("name", ["backoff-median", "mixture"])
+def test_jobs_that_ask_the_same_are_answered_as_each_alone(name: str, jobs: pd.DataFrame) -> None:
+    predictor = predictor_named(name).fit(jobs[:900])
+    few = jobs[900:910].drop(columns=["submit_s", "start_s"], errors="ignore")
+    rows = np.tile(np.arange(10), 20)
+    found = predictor.predict(few.iloc[rows])
+    alone = pd.concat([predictor.predict(few[row : row + 1]) for row in range(10)])
+    pd.testing.assert_frame_equal(found, alone.iloc[rows])
+    levels = predictor.quantiles(few.iloc[rows])
+    np.testing.assert_allclose(levels, predictor.quantiles(few)[rows])
+
+
+def test_the_order_of_a_history_s_rows_does_not_matter(jobs: pd.DataFrame) -> None:
+    jobs = jobs.assign(end_s=jobs["end_s"] + 1e-3 * np.arange(len(jobs)))
+    mixed = jobs[:900].sample(frac=1.0, random_state=1)
+    one, other = (predictor_named("mixture").fit(some) for some in (jobs[:900], mixed))
+    pd.testing.assert_frame_equal(one.predict(jobs[900:]), other.predict(jobs[900:]))
+
+
 def test_a_finished_job_counts_in_the_next_answer_without_a_refit(jobs: pd.DataFrame) -> None:
     predictor = predictor_named("recent-median").fit(jobs[:600])
     newcomer = jobs[900:901].assign(user="new", group="new", task="new", request_gpus=3.0)

@@ -218,7 +218,12 @@ def _hash(jobs: pd.DataFrame | Columns, column: str) -> Keys:
         return np.full(len(jobs), MISSING, dtype=np.uint64)
     if is_number(jobs, column):
         return _hash_numbers(numbers(jobs, column))
-    return _hash_words(np.asarray(jobs[column], dtype=object))
+    values = jobs[column]
+    if isinstance(values.dtype, pd.StringDtype):
+        # each different text once, and none as an object per row
+        code, different = pd.factorize(values)
+        return np.append(_hash_words(np.asarray(different, dtype=object)), MISSING)[code]
+    return _hash_words(np.asarray(values, dtype=object))
 
 
 def _hash_numbers(values: Floats) -> Keys:

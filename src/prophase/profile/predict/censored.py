@@ -48,13 +48,12 @@ def still_running(jobs: pd.DataFrame) -> pd.DataFrame:
     """
     if "status" not in jobs or "start_s" not in jobs:
         return jobs[:0]
-    clocks = np.concatenate([numbers(jobs, name) for name in ("submit_s", "start_s", "end_s")])
-    known = clocks[np.isfinite(clocks)]
     start = numbers(jobs, "start_s")
     running = jobs["status"].eq("running").fillna(False).to_numpy(dtype=bool) & np.isfinite(start)
-    if not running.any() or not len(known):
+    if not running.any():
         return jobs[:0]
-    now = float(known.max())
+    clocks = np.concatenate([numbers(jobs, name) for name in ("submit_s", "start_s", "end_s")])
+    now = float(clocks[np.isfinite(clocks)].max())
     found = jobs[running & (start < now)]
     return found.assign(duration_s=now - numbers(found, "start_s"), end_s=now)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Array, Floats, Ints
 from prophase.profile.predict.back_off_keys import (
     ClusterColumns,
     Level,
@@ -33,6 +33,7 @@ from prophase.profile.predict.word_memory import WordMemory, WordRecall
 #: a key that no job has
 _UNSEEN = np.uint64(0x5DEECE66D)
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
 _DAY_S = 86_400.0
 #: a queue of fewer owners tells what these did, not what an owner does who never ran in it
 _FEWEST_OWNERS = 5
@@ -45,7 +46,7 @@ class Question:
     """Jobs to be answered for: keys per level, numbers of the request, when they came."""
 
     keys: tuple[Keys, ...]
-    numbers: Floats
+    numbers: NDArray[np.float32]
     limit_s: Floats
     arrival: Floats
     #: outcomes that ended before this moment may be used for the answer
@@ -77,6 +78,26 @@ class Question:
             self.places[chosen],
             self.tokens[chosen],
         )
+
+    def different(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the first of all jobs that ask the same, and which of these each job is like."""
+        mixed = np.zeros(len(self), dtype=np.uint64)
+        columns = (*self.numbers.T, self.limit_s, self.arrival, self.as_of)
+        bits = (np.ascontiguousarray(one, dtype=np.float64).view(np.uint64) for one in columns)
+        for part in (*self.keys, *self.tokens.T, *bits):
+            mixed = (mixed ^ part) * _MIXED
+            mixed ^= mixed >> _HALF
+        code, names = pd.factorize(mixed)
+        first = np.empty(len(names), dtype=np.intp)
+        first[code[::-1]] = np.arange(len(code))[::-1]
+        return first, code
+
+    def put_in_order(self, rows: NDArray[np.intp]) -> None:
+        """Change the order of all jobs in place: of a long history a second copy is much."""
+        given = self.numbers, self.limit_s, self.arrival, self.as_of, self.places, self.tokens
+        arrays: tuple[Array, ...] = (*self.keys, *given)
+        for array in arrays:
+            array[:] = array[rows]
 
     def without(
         self, levels: tuple[Level, ...], rows: NDArray[np.bool_], columns: Sequence[str]
@@ -146,7 +167,8 @@ class History:
             columns += list(self.text.values(jobs).T)
         return Question(
             keys=tuple(key_of(level, hashes, len(jobs), cluster) for level in self.levels),
-            numbers=np.column_stack(columns),
+            # as learning methods see them
+            numbers=np.column_stack([column.astype(np.float32) for column in columns]),
             limit_s=limits(jobs),
             arrival=arrival,
             as_of=np.full(len(jobs), np.inf) if as_of is None else as_of,

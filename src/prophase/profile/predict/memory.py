@@ -35,22 +35,22 @@ _WORTH_NUMBERING = 4_000
 _BACK = np.arange(1, RECENT + 1)[None, :]
 _FIRST = np.arange(SAMPLED)[None, :]
 _MIDST = _FIRST + 0.5
-_COLUMNS = ("count", "total", "values", "ends", "sample")
+_COLUMNS = ("count", "total", "values", "newest", "sample")
 
 
 @dataclass(frozen=True)
 class Recall:
     """What one level remembers, a row per question.
 
-    ``values`` and ``ends`` have :data:`RECENT` columns, latest first, NaN where there are
-    fewer; ``count`` and ``total`` are over all rows of the key. ``sample`` has
+    ``values`` has :data:`RECENT` columns, latest first, NaN where there are fewer; ``newest`` is
+    the end of the latest one; ``count`` and ``total`` are over all rows of the key. ``sample`` has
     :data:`SAMPLED` values taken evenly over the key's past, in order of size.
     """
 
     count: Ints
     total: Floats
     values: Floats
-    ends: Floats
+    newest: Floats
     sample: Floats
     #: values are 0 or 1, whose middle is their share
     shares: bool = False
@@ -67,7 +67,7 @@ class Recall:
             count=np.concatenate([part.count for part in levels]),
             total=np.concatenate([part.total for part in levels]),
             values=np.concatenate([part.values for part in levels]),
-            ends=np.concatenate([part.ends for part in levels]),
+            newest=np.concatenate([part.newest for part in levels]),
             sample=np.concatenate([part.sample for part in levels]),
             shares=levels[0].shares,
         )
@@ -141,7 +141,7 @@ class Memory:
         self._medians: dict[tuple[int, int, int, int], float] = {}
 
     def __len__(self) -> int:
-        return len(self._long.ends) + len(self._short.ends)
+        return len(self._long) + len(self._short)
 
     def add(
         self, keys: Keys, ends: Floats, values: Floats, ranks: Ranks | None = None
@@ -149,7 +149,7 @@ class Memory:
         """Remember finished jobs; ``ranks`` of their ends, if known, save sorting these."""
         self._medians = {}
         self._short = self._short.joined(_Run.of(keys, ends, values, ranks))
-        if len(self._short.ends) > max(256, len(self._long.ends) // 20):
+        if len(self._short) > max(256, len(self._long) // 20):
             self._long = self._long.joined(self._short)
             self._short = _Run.of(np.empty(0, np.uint64), np.empty(0), np.empty(0))
 
@@ -157,26 +157,28 @@ class Memory:
         """Return what was known of each key before each moment."""
         start, count = self._long.find(keys, as_of)
         total = self._long.total(start, count)
-        values, ends = self._long.latest(start, count)
-        if len(self._short.ends) == 0 and len(keys) == 1:
-            return Recall(count, total, values, ends, self._sample(start, count))
-        if len(self._short.ends) == 0:
+        if len(self._short) == 0 and len(keys) == 1:
+            values, newest = self._long.latest(start, count), self._long.newest(start, count)
+            return Recall(count, total, values, newest, self._sample(start, count))
+        if len(self._short) == 0:
             # many jobs ask for the same rows
-            rows = start * (len(self._long.ends) + 1) + count
+            rows = start * (len(self._long) + 1) + count
             _, first, same = np.unique(rows, return_index=True, return_inverse=True)
-            sample = self._sample(start[first], count[first])[same]
-            return Recall(count, total, values, ends, sample)
+            start, held = start[first], count[first]
+            values, newest = self._long.latest(start, held), self._long.newest(start, held)
+            sample = self._sample(start, held)
+            return Recall(count, total, values[same], newest[same], sample[same])
         start_short, count_short = self._short.find(keys, as_of)
-        values_short, ends_short = self._short.latest(start_short, count_short)
-        ends = np.concatenate([ends_short, ends], axis=1)
-        values = np.concatenate([values_short, values], axis=1)
+        both = (self._short, start_short, count_short), (self._long, start, count)
+        ends = np.concatenate([run.latest_ends(*held) for run, *held in both], axis=1)
+        values = np.concatenate([run.latest(*held) for run, *held in both], axis=1)
         # NaN sorts last, so unknown places stay behind
         order = np.argsort(-ends, axis=1, kind="stable")[:, :RECENT]
         return Recall(
             count=count + count_short,
             total=total + self._short.total(start_short, count_short),
             values=np.take_along_axis(values, order, axis=1),
-            ends=np.take_along_axis(ends, order, axis=1),
+            newest=np.take_along_axis(ends, order[:, :1], axis=1)[:, 0],
             sample=self._sample(start, count, start_short, count_short),
         )
 
@@ -225,8 +227,8 @@ class Memory:
                 continue
             if asked not in self._medians:
                 stride = 1 + (count + more) // _MANY
-                held = (self._long.values[start : start + count : stride],
-                        self._short.values[later : later + more : stride])  # fmt: skip
+                held = (self._long.some(start, start + count, stride),
+                        self._short.some(later, later + more, stride))  # fmt: skip
                 self._medians[asked] = float(np.median(np.concatenate(held)))
             middle[row] = self._medians[asked]
         return middle, np.array(found[1], dtype=np.float64) + np.array(found[3])
@@ -249,7 +251,7 @@ class Memory:
     def rows(self) -> tuple[Keys, Floats, Floats]:
         """Return all keys, ends and values, in order of the keys."""
         both = self._long.joined(self._short)
-        return both.keys, both.ends, both.values
+        return both.keys, both.ends, both.added[both.order]
 
     def parts(self) -> tuple[Rows, Rows]:
         """Return keys, ends and values of both runs, in the order in which they were added."""
@@ -292,58 +294,76 @@ def _in_order(keys: Keys) -> Ints:
     return np.argsort(number[code], kind="stable")
 
 
+def _sums(values: Floats) -> Floats:
+    """Return running sums, beginning with nothing."""
+    found = np.empty(len(values) + 1)
+    found[0] = 0.0
+    np.cumsum(values, out=found[1:])
+    return found
+
+
 @dataclass(frozen=True)
 class _Run:
     """Rows sorted by key, then end, with what makes searching them quick."""
 
-    ends: Floats
-    values: Floats
+    #: values in the order in which rows were added, which all levels of a history share
+    added: Floats
+    #: where each row stood when it was added
+    order: Array
     #: the keys, and the row that each begins at
     names: Keys
     first: Ints
+    #: the ends in their order, and of each row the number of its key and end among them
     moments: Floats
     place: Ints
     sums: Floats
-    #: where each row stood when it was added
-    order: Array
 
     @classmethod
     def of(cls, keys: Keys, ends: Floats, values: Floats, ranks: Ranks | None = None) -> _Run:
         moments, rank, by_end = ranks or ranked(ends)
         order = by_end[_in_order(keys[by_end])]
-        keys, ends, values = keys[order], ends[order], values[order]
+        keys = keys[order]
         begins = np.append(np.ones(len(keys[:1]), np.bool_), keys[1:] != keys[:-1])
-        first, code = np.flatnonzero(begins).astype(np.int64), np.cumsum(begins) - 1
-        place = code.astype(np.int64) * (len(moments) + 1) + rank[order]
-        sums = np.concatenate([[0.0], np.cumsum(values)])
+        first = np.flatnonzero(begins).astype(np.int64)
+        # in place: of a long history every array counts
+        place = np.cumsum(begins, dtype=np.int64)
+        place -= 1
+        place *= len(moments) + 1
+        place += rank[order]
         order = order.astype(np.int32 if len(keys) < 2**31 else np.int64)
-        return cls(ends, values, keys[first], first, moments, place, sums, order)
+        return cls(values, order, keys[first], first, moments, place, _sums(values[order]))
+
+    def __len__(self) -> int:
+        return len(self.order)
 
     @property
     def keys(self) -> Keys:
         """The key of each row."""
-        return np.repeat(self.names, np.diff(self.first, append=len(self.ends)))
+        return np.repeat(self.names, np.diff(self.first, append=len(self)))
+
+    @property
+    def ends(self) -> Floats:
+        """The end of each row."""
+        return self.moments[self.place % (len(self.moments) + 1)]
 
     @cached_property
     def squares(self) -> Floats:
         """Running sums of the squared values."""
-        return np.concatenate([[0.0], np.cumsum(self.values**2)])
+        return _sums(self.added[self.order] ** 2)
 
     def with_values(self, values: Floats) -> _Run:
         """Return the same rows with other values, given in the order in which rows were added."""
-        sorted_values = values[self.order]
-        sums = np.concatenate([[0.0], np.cumsum(sorted_values)])
-        return replace(self, values=sorted_values, sums=sums)
+        return replace(self, added=values, sums=_sums(values[self.order]))
 
     def as_added(self) -> Rows:
         back = np.empty_like(self.order)
         back[self.order] = np.arange(len(back))
-        return self.keys[back], self.ends[back], self.values[back]
+        return self.keys[back], self.ends[back], self.added
 
     def joined(self, other: _Run) -> _Run:
-        if len(self.ends) == 0:
+        if len(self) == 0:
             return other
-        if len(other.ends) == 0:
+        if len(other) == 0:
             return self
         pairs = zip(self.as_added(), other.as_added(), strict=True)
         keys, ends, values = (np.concatenate(pair) for pair in pairs)
@@ -351,7 +371,7 @@ class _Run:
 
     def find(self, keys: Keys, as_of: Floats) -> tuple[Ints, Ints]:
         """Return where the rows of each key begin and how many ended before each moment."""
-        if len(self.ends) == 0:
+        if len(self) == 0:
             nothing = np.zeros(len(keys), np.int64)
             return nothing, nothing
         code = np.minimum(self.names.searchsorted(keys), len(self.names) - 1)
@@ -365,18 +385,32 @@ class _Run:
         """Return the sum of the first ``count`` values of each key."""
         return np.asarray(self.sums[start + count] - self.sums[start])
 
-    def latest(self, start: Ints, count: Ints) -> tuple[Floats, Floats]:
-        """Return the latest values and their ends, latest first, NaN where there are fewer."""
+    def latest(self, start: Ints, count: Ints) -> Floats:
+        """Return the latest values, latest first, NaN where there are fewer."""
         back = count[:, None] - _BACK
-        index, held = start[:, None] + back, back >= 0
-        return (
-            np.where(held, self.at(index), np.nan),
-            np.where(held, self.at(index, self.ends), np.nan),
-        )
+        return np.where(back >= 0, self.at(start[:, None] + back), np.nan)
 
-    def at(self, index: Ints, of: Floats | None = None) -> Floats:
-        """Return the values (or ``of``) at places that may lie outside."""
-        column = self.values if of is None else of
-        if len(column) == 0:
+    def latest_ends(self, start: Ints, count: Ints) -> Floats:
+        """Return the ends of the latest values, latest first, NaN where there are fewer."""
+        back = count[:, None] - _BACK
+        return np.where(back >= 0, self._ends_at(start[:, None] + back), np.nan)
+
+    def newest(self, start: Ints, count: Ints) -> Floats:
+        """Return the end of the latest value, NaN where there is none."""
+        return np.where(count > 0, self._ends_at(start + count - 1), np.nan)
+
+    def some(self, begin: int, end: int, stride: int) -> Floats:
+        """Return every so many values between two places."""
+        return self.added[self.order[begin:end:stride]]
+
+    def at(self, index: Ints) -> Floats:
+        """Return the values at places that may lie outside."""
+        if len(self) == 0:
             return np.full(index.shape, np.nan)
-        return np.asarray(column.take(index, mode="clip"))
+        return np.asarray(self.added.take(self.order.take(index, mode="clip")))
+
+    def _ends_at(self, index: Ints) -> Floats:
+        if len(self) == 0:
+            return np.full(index.shape, np.nan)
+        rank = self.place.take(index, mode="clip") % (len(self.moments) + 1)
+        return np.asarray(self.moments.take(rank))

@@ -10,19 +10,22 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from prophase.array_types import Array, Bools, Floats
+from prophase.array_types import Array, Bools, Floats, Ints
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
 from prophase.profile.predict.censored import lengthened, still_running, was_cut_short
 from prophase.profile.predict.conformal_range import Calibrator
 from prophase.profile.predict.history import History, Question
+from prophase.profile.predict.leaf_forest import FEW
 from prophase.profile.predict.memory import Recall
 from prophase.profile.predict.point_and_range import Match, PointAndRange, closest_match
 from prophase.profile.predict.range_levels import LevelCalibrator, at_levels
 from prophase.profile.predict.recorded_bounds import RecordedBounds
 from prophase.profile.predict.submit_columns import (
+    OUTCOME_CLOCKS,
     Columns,
     arrivals,
     ends,
@@ -32,7 +35,7 @@ from prophase.profile.predict.submit_columns import (
     outcomes,
 )
 from prophase.profile.predict.yes_no_target import ShareCalibrator
-from prophase.trace.schema import AFTERWARDS_PREFIX
+from prophase.trace.schema import AFTERWARDS_PREFIX, known_at_submit
 
 #: with fewer finished jobs than this no method answers
 FEWEST_FINISHED = 10
@@ -71,6 +74,8 @@ class _Told:
     match: Match
     silent: Bools
     reason: Array
+    #: the answer that each job gets: many jobs ask the same
+    of_job: Ints
 
 
 #: levels -> quantiles of each job, and equally likely outcomes
@@ -102,6 +107,8 @@ class Predictor(ABC):
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_",)
     #: names and command lines are read as words
     _reads_text: ClassVar[bool] = False
+    #: jobs are learnt from with all their columns, not by keys and numbers alone
+    _reads_tables: ClassVar[bool] = False
 
     def __init__(self, *, random_state: int = 0) -> None:
         self.random_state = random_state
@@ -115,8 +122,8 @@ class Predictor(ABC):
                 f"no row of the history has a value of {target}. Give finished jobs, or another "
                 "target."
             )
-        # a long history would be held twice: what is known only afterwards is left out of the copy
-        jobs = history[[name for name in history if not str(name).startswith(AFTERWARDS_PREFIX)]]
+        # a long history would be held twice: what is not needed is left out of the copy
+        jobs = history[self._needed_columns(history)]
         if not known.all():
             jobs, outcome = jobs[known], outcome[known]
         self.target_ = target
@@ -143,9 +150,27 @@ class Predictor(ABC):
         self.newest_ = np.sort(end)
         timed = np.flatnonzero(np.isfinite(arrival))
         timed = timed[np.argsort(arrival[timed], kind="stable")]
-        asked = replace(question.rows(timed, arrival[timed]), arrival=arrival[timed])
-        self._calibrate(asked, values[timed], end[timed])
+        came, values, end = arrival[timed], values[timed], end[timed]
+        if not self._reads_tables:
+            # a slice would keep the table
+            question = replace(question, _jobs=jobs.take([]))
+        if len(timed) < len(question):
+            question = question.rows(timed)
+        else:
+            question.put_in_order(timed)
+        del jobs, outcome, known, arrival, timed
+        # what texts were held in while they were hashed
+        pa.default_memory_pool().release_unused()
+        self._calibrate(replace(question, arrival=came, as_of=came), values, end)
         return self
+
+    def _needed_columns(self, history: pd.DataFrame) -> list[str]:
+        """Return the columns that are learnt from, with the clocks."""
+        names = [str(name) for name in history if not str(name).startswith(AFTERWARDS_PREFIX)]
+        if self._reads_tables:
+            return names
+        needed = {*known_at_submit(names), *OUTCOME_CLOCKS, "status"}
+        return [name for name in names if name in needed]
 
     def predict(
         self, jobs: pd.DataFrame, as_of: Floats | Literal["submit"] | None = None
@@ -187,7 +212,7 @@ class Predictor(ABC):
 
         def distribution(levels: Sequence[float]) -> tuple[Floats, Floats]:
             steps = told.answer.steps
-            outcomes = np.empty((len(jobs), 0)) if steps is None else np.exp(steps)
+            outcomes = np.empty((len(jobs), 0)) if steps is None else np.exp(steps)[told.of_job]
             return self._quantiles(told, levels), outcomes
 
         return self._shown(told), distribution
@@ -203,13 +228,13 @@ class Predictor(ABC):
             key: np.where(silent, np.nan, part)
             for key, part in zip(("value", "low", "high"), parts, strict=True)
         }
-        return {
-            **shown,
+        shown |= {
             "stratum": told.match.stratum,
             "seen": told.match.count,
             "reason": told.reason,
             "abstained": silent,
         }
+        return {key: part[told.of_job] for key, part in shown.items()}
 
     def quantiles(
         self,
@@ -249,13 +274,17 @@ class Predictor(ABC):
         found = np.where(share == 0, middle, moved)
         found = np.clip(np.sort(found, axis=1), lowest[:, None], highest[:, None])
         found = np.clip(found, 0, 1) if self.yes_no_ else np.exp(found)
-        return np.where(told.silent[:, None], np.nan, found)
+        return np.where(told.silent[:, None], np.nan, found)[told.of_job]
 
     def _tell(
         self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None
     ) -> _Told:  # fmt: skip
         self._need_fit()
         question = self.history_.ask(jobs, self._moments(jobs, as_of))
+        of_job = np.arange(len(question))
+        if len(question) > FEW and not self._reads_tables:
+            first, of_job = question.different()
+            question = question.rows(first)
         recall = self.history_.recall(question)
         answer = self._answer(question, recall)
         match = closest_match(self.history_.levels, self.history_.counting(question, recall))
@@ -270,7 +299,7 @@ class Predictor(ABC):
             f"fewer than {FEWEST_FINISHED} finished jobs are known",
             np.where(silent, self._why_silent(), self._why(question, recall, match)),
         )
-        return _Told(answer, PointAndRange(*bounded), match, silent, reason)
+        return _Told(answer, PointAndRange(*bounded), match, silent, reason, of_job)
 
     def update(self, finished: pd.DataFrame) -> Self:
         """Let finished jobs count from now on, in answers and ranges, without a refit."""
@@ -316,7 +345,8 @@ class Predictor(ABC):
     ) -> None:  # fmt: skip
         """Remember jobs that were cut short or still run as what they need, not as what is seen."""
         cut_short, running = was_cut_short(jobs), still_running(history)
-        running = running.drop(index=running.index.intersection(jobs.index))
+        if len(running):
+            running = running.drop(index=running.index.intersection(jobs.index))
         if not cut_short.any() and not len(running):
             return
         longer = self._needed(question, values, cut_short)

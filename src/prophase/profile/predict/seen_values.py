@@ -45,11 +45,10 @@ class Novelty:
         silent = self.silent & ~answers["abstained"].astype(bool)
         for name in ("value", "low", "high"):
             found[name] = np.where(silent, np.nan, found[name])
-        words = [
-            f"{strange} of its {given} values were never seen in the history"
-            for strange, given in zip(self.strange.tolist(), self.given.tolist(), strict=True)
-        ]
-        found["reason"] = np.where(silent, np.array(words, dtype=object), answers["reason"])
+        found["reason"] = reason = answers["reason"].astype(object)
+        for row in np.flatnonzero(silent).tolist():
+            strange, given = self.strange[row], self.given[row]
+            reason[row] = f"{strange} of its {given} values were never seen in the history"
         found["abstained"] = answers["abstained"].astype(bool) | silent
         return found
 

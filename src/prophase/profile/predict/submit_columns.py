@@ -68,6 +68,8 @@ class Columns:
 
 #: when a job came, not what it is; these are clocks and never part of a key
 CLOCKS = ("submit_s", "submit_order")
+#: when its outcome was known
+OUTCOME_CLOCKS = (*CLOCKS, "start_s", "end_s", "duration_s")
 #: a longer limit stands for "unlimited"
 _LONGEST_LIMIT_S = 366 * 86_400.0
 

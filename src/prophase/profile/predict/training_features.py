@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from prophase.array_types import Floats
+from prophase.array_types import Floats, Ints
 from prophase.profile.predict.back_off_keys import FOLDED, Level
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.memory import Recall
@@ -35,7 +35,7 @@ def features(question: Question, recall: list[Recall], words: WordRecall | None 
 
 def _of_level(part: Recall, arrival: Floats) -> list[Floats]:
     """Return what one level remembers, a column each."""
-    age = arrival - part.ends[:, 0]
+    age = arrival - part.newest
     return [
         np.log1p(part.count),
         part.middle(),
@@ -127,24 +127,30 @@ def strangers(
 
 
 def lessons(
-    question: Question, values: Floats, random_state: int, most: int = PART, parts: int = 1
+    question: Question, values: Floats, random_state: int, most: int = PART, parts: int = 1,
+    among: Ints | None = None,
 ) -> Iterator[tuple[Question, Floats]]:  # fmt: skip
     """Yield parts of the jobs to learn from, each in order of arrival, and their outcomes.
 
-    No job is in two parts, and together they are at most ``most`` jobs.
+    No job is in two parts, and together they are at most ``most`` jobs, ``among`` some if given.
     """
     draw = np.random.default_rng(random_state)
-    rows = np.arange(int(_BURN_IN * len(question)), len(question))
+    count = len(question) if among is None else len(among)
+    rows = np.arange(int(_BURN_IN * count), count)
+    came = question.arrival
+    if among is not None:
+        rows, came = among[rows], came[among]
     if len(rows) > most:
         rows = draw.choice(rows, most, replace=False)
     elif parts > 1:
         rows = draw.permutation(rows)
-    span = float(np.ptp(question.arrival)) if len(question) else 0.0
+    begin, span = (float(came[0]), float(np.ptp(came))) if count else (0.0, 0.0)
+    del came
     for some in np.array_split(rows, parts):
         chosen = np.sort(some)
         arrival = question.arrival[chosen]
         fresh = draw.random(len(chosen)) < 0.5
         lag = np.where(fresh, 0.0, span * 10 ** draw.uniform(-3.0, -0.3, len(chosen)))
         # a job asked as of before the first outcome would teach nothing
-        as_of = np.maximum(arrival - lag, np.minimum(arrival, question.arrival[0] + 0.05 * span))
+        as_of = np.maximum(arrival - lag, np.minimum(arrival, begin + 0.05 * span))
         yield question.rows(chosen, as_of), values[chosen]

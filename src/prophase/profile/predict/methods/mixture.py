@@ -154,23 +154,26 @@ class Mixture(Predictor):
     #: the level that says whether anything of a job's owner or application has run
     owners_: int | None = None
 
-    def _learn(self, question: Question, values: Floats, most: int | None = None) -> None:
+    def _learn(
+        self, question: Question, values: Floats, among: Ints | None = None,
+        most: int | None = None,
+    ) -> None:  # fmt: skip
         """Grow the forests; of a long history each of their parts learns from other jobs."""
-        most = len(values) if most is None else most
+        count = len(values) if among is None else len(among)
+        most = count if most is None else most
         if self.yes_no_:
             most = PART
         names = [name for name in _FORESTS if name in self.weights_.names]
-        wanted = min(len(values), most) / PART
+        wanted = min(count, most) / PART
         parts = next((one for one in _PARTS if one >= wanted), _PARTS[-1])
         # of a very long history each forest has parts of its own
         forests = len(names) if wanted > _PARTS[-1] else 1
         fewest = YES_NO_FEWEST if self.yes_no_ else FEWEST
         grown: dict[str, list[LeafForest]] = {}
-        taught = lessons(question, values, self.random_state, most, parts * forests)
+        taught = lessons(question, values, self.random_state, most, parts * forests, among)
         for part, (lesson, answers) in enumerate(taught):
             asked = strangers(lesson, self.history_.levels, self.random_state + part)
-            recall, words = self.history_.recall(asked), self._words(asked)
-            seen, bases = features(asked, recall, words), _bases(asked, recall, words)
+            seen, bases = self._lesson(asked)
             for name in names[part % forests :: forests]:
                 seed = self.random_state + _FORESTS.index(name) + part * len(_FORESTS)
                 forest = LeafForest(fewest=fewest, trees=TREES // parts, random_state=seed)
@@ -178,6 +181,11 @@ class Mixture(Predictor):
         self.forests_ = {name: LeafForest.joined(grown[name]) for name in names}
         if self.yes_no_:
             self.boosted_ = BoostedChance(random_state=self.random_state).fit(seen, answers)
+
+    def _lesson(self, asked: Question) -> tuple[Floats, Mapping[str, Floats]]:
+        """Return what forests see of jobs, and what their outcomes are measured from."""
+        recall, words = self.history_.recall(asked), self._words(asked)
+        return features(asked, recall, words), _bases(asked, recall, words)
 
     def _calibrate(self, question: Question, values: Floats, end: Floats) -> None:
         """Judge later parts of the history from before them, then learn from all of it."""
@@ -217,7 +225,7 @@ class Mixture(Predictor):
             if len(late) > _MOST_JUDGED:
                 late = np.sort(draw.choice(late, _MOST_JUDGED, replace=False))
             if len(early) >= FEWEST_FINISHED and len(late):
-                self._learn(question.rows(early), values[early], _MOST_BEFORE)
+                self._learn(question, values, early, _MOST_BEFORE)
                 asked = question.rows(late, np.full(len(late), cut))
                 found.append(self._fold(late, asked))
         return found
@@ -246,7 +254,7 @@ class Mixture(Predictor):
         """Return jobs to be judged by what some others did, whenever these ended."""
         whole = self.history_
         self.history_ = whole.of_others(question.rows(known), end[known], values[known])
-        self._learn(question.rows(known), values[known], _MOST_BEFORE)
+        self._learn(question, values, known, _MOST_BEFORE)
         fold = self._fold(judged, asked)
         self.history_ = whole
         return fold

@@ -47,6 +47,7 @@ class ProfilePredictor(Predictor):
     """
 
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_", "_values")
+    _reads_tables: ClassVar[bool] = True
 
     def fit(self, history: pd.DataFrame, target: str = "duration_s") -> Self:
         """Group finished jobs by their use and learn to predict the groups from metadata."""
