@@ -31,8 +31,8 @@ from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
 METHODS = ("default", "shrinkage", "backoff-median", "user-median", "global-median")
-#: by the mean of what may happen: who may run long waits, which suits two-humped answers
-EXPECTED = "default, expected"
+#: by the number that people are told, not by the one that jobs are ranked by
+POINT = "default, its point"
 #: work brought over capacity: jobs queue, and the queue drains now and then
 LOADS = (0.8, 0.95, 1.1)
 #: the rate of the PAI simulator's published runs; the queue drains after the last submission
@@ -45,21 +45,10 @@ def predicted(jobs: pd.DataFrame) -> pd.DataFrame:
     split = split_by_time(jobs, test_share=0.5)
     train, test = jobs.iloc[split.train], jobs.iloc[split.test]
     test = test[test["duration_s"] > 0]
-    found = evaluate(train, test, METHODS, online=True)
-    columns = {f"said_{name}": told["value"] for name, told in found.answers.items()}
-    told = found.answers["default"]
-    columns[f"said_{EXPECTED}"] = expected_values(told)
+    found = evaluate(train, test, METHODS, online=True, ordered=True)
+    columns = {f"said_{name}": told["order_by"] for name, told in found.answers.items()}
+    columns[f"said_{POINT}"] = found.answers["default"]["value"]
     return test.assign(**columns)
-
-
-def expected_values(told: pd.DataFrame) -> np.ndarray:
-    """Return the mean of what may happen, spread evenly in logarithms between point and ends."""
-    point, low, high = (told[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
-    means = [
-        (end - begin) / np.maximum(np.log(end / begin), 1e-9)
-        for begin, end in ((low, point * (1 + 1e-9)), (point, high * (1 + 1e-9)))
-    ]
-    return np.asarray(0.05 * (low + high) + 0.45 * (means[0] + means[1]))
 
 
 def single_gpus(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +70,7 @@ def completion(jobs: pd.DataFrame, load: float) -> dict[str, float]:
     cluster = Cluster.uniform(nodes, NODE_GPUS)
     workload = Workload.from_jobs(jobs)
     orders = {"fifo": "fifo", "oracle": "column:duration_s"}
-    orders |= {name: f"column:said_{name}" for name in (*METHODS, EXPECTED)}
+    orders |= {name: f"column:said_{name}" for name in (*METHODS, POINT)}
     return {
         name: float(simulate(workload, cluster, order=order).jct_s.mean())
         for name, order in orders.items()
@@ -135,7 +124,7 @@ def note(name: str, load: float, runs: list[dict[str, float]]) -> None:
         print(f"  {name}, load {load:g}: {method} {np.median(values):.3f} x oracle's", flush=True)
     gap = np.median([1 - (o - 1) / max(f - 1, 1e-9) for o, f in
                      zip(over["default"], over["fifo"], strict=True)])  # fmt: skip
-    others = ", ".join(f"{m} {np.median(over[m]):.3f}" for m in (*METHODS[1:], EXPECTED))
+    others = ", ".join(f"{m} {np.median(over[m]):.3f}" for m in (*METHODS[1:], POINT))
     record(
         Measurement(
             f"{name}, load {load:g}: shortest predicted first, mean completion time",

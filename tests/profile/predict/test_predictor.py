@@ -70,6 +70,24 @@ def test_the_order_of_a_history_s_rows_does_not_matter(jobs: pd.DataFrame) -> No
     pd.testing.assert_frame_equal(one.predict(jobs[900:]), other.predict(jobs[900:]))
 
 
+def test_jobs_are_ranked_by_the_square_of_the_mean_root_of_what_may_happen() -> None:
+    rows = 400
+    # one kind ends after an hour; the other fails at once, or runs for four
+    steady = np.arange(rows) % 2 == 0
+    long = np.random.default_rng(0).random(rows) < 0.4
+    run = np.where(steady, 3600.0, np.where(long, 14400.0, 60.0))
+    submit = 20_000.0 * np.arange(rows)
+    jobs = pd.DataFrame({"user": np.where(steady, "ann", "bob"), "submit_s": submit})
+    jobs = jobs.assign(duration_s=run, end_s=submit + run)
+    asked = pd.DataFrame({"user": ["ann", "bob"]})
+    ann, bob = predictor_named("mixture").fit(jobs).order_by(asked)
+    assert ann == pytest.approx(3600.0, rel=0.2)
+    # roots 120 and 7.7: between the median of 60 s and the mean of 5,800
+    assert 1_000 < bob < 4_500
+    plain = predictor_named("backoff-median").fit(jobs)
+    np.testing.assert_allclose(plain.order_by(asked), plain.predict(asked)["value"])
+
+
 def test_a_finished_job_counts_in_the_next_answer_without_a_refit(jobs: pd.DataFrame) -> None:
     predictor = predictor_named("recent-median").fit(jobs[:600])
     newcomer = jobs[900:901].assign(user="new", group="new", task="new", request_gpus=3.0)

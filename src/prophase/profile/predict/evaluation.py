@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,7 @@ def evaluate(
     *,
     target: str = "duration_s",
     online: bool = False,
+    ordered: bool = False,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
@@ -53,6 +55,8 @@ def evaluate(
     online : bool
         Each test job is answered as of its submission, and every job that had ended before
         counts, test jobs among them. Otherwise nothing is learned after ``train``.
+    ordered : bool
+        Answers have a column ``order_by``, the number that a scheduler ranks jobs by.
 
     Examples
     --------
@@ -90,7 +94,8 @@ def evaluate(
             # what ends later than a job's submission stays hidden from it
             predictor.update(pd.concat([sides.later, judged]))
         asked = time.perf_counter()
-        found = predictor.predict(judged, as_of="submit" if online else None)
+        as_of: Literal["submit"] | None = "submit" if online else None
+        found = predictor.predict(judged, as_of)
         answered = time.perf_counter()
         measured[name] = {
             **measure(
@@ -103,6 +108,8 @@ def evaluate(
             "fit_seconds": fitted - began,
             "predict_seconds": answered - asked,
         }
+        if ordered:
+            found["order_by"] = predictor.order_by(judged, as_of)
         answers[name] = found
     notes = (*left_out, *sides.notes)
     return Evaluation(target, len(sides.known), len(judged), online, measured, answers, notes)

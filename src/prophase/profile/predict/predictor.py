@@ -251,6 +251,23 @@ class Predictor(ABC):
         """
         return self._quantiles(self._tell(jobs, as_of), levels)
 
+    def order_by(
+        self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None
+    ) -> Floats:
+        """Return the number that a scheduler ranks jobs by: the square of the mean root.
+
+        The point is what will most likely nearly happen, and hides that a job may run for days;
+        the mean sees little else. Of run times, the power mean between them keeps most of the gain
+        of knowing them all (``prophase schedule-study``). A method without a distribution ranks by
+        its point.
+        """
+        told = self._tell(jobs, as_of)
+        steps = told.answer.steps
+        if steps is None:
+            return np.asarray(self._shown(told)["value"], dtype=np.float64)
+        roots = np.exp(0.5 * steps).mean(axis=1)
+        return np.where(told.silent, np.nan, roots**2)[told.of_job]
+
     def _quantiles(self, told: _Told, levels: Sequence[float]) -> Floats:
         inner = np.clip(np.asarray(levels, dtype=np.float64), _TAIL, 1 - _TAIL)
         _, lowest, highest = told.calibrated.ends()

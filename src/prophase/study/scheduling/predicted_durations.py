@@ -26,7 +26,7 @@ class PredictedDurations:
     Attributes
     ----------
     columns : dict
-        Method -> column of ``jobs`` with its predictions, in seconds.
+        Method -> column of ``jobs`` with what its predictions rank jobs by, in seconds.
     scores : list of dict
         How good each method's predictions are.
     notes : list of str
@@ -87,7 +87,7 @@ def predict_durations(
     for method in dict.fromkeys(methods):
         show(method)
         try:
-            judged = evaluate(early, late, [method], online=True, random_state=seed)
+            judged = evaluate(early, late, [method], online=True, ordered=True, random_state=seed)
         except (InputError, MissingExtraError) as cause:
             notes.append(f"{method} is left out: {cause}")
             continue
@@ -96,7 +96,7 @@ def predict_durations(
         if not told:
             notes.append(f"{method} is left out: it has no answer for any job.")
             continue
-        answers = judged.answers[method]["value"].reindex(late.index)
+        answers = judged.answers[method]["order_by"].reindex(late.index)
         values = answers.fillna(usual).to_numpy(np.float64)
         same = next((m for m, c in columns.items() if np.array_equal(values, found[c])), None)
         if same is not None:
