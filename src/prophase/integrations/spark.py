@@ -90,7 +90,12 @@ class SparkEngine:
         source.parquet(*map(str, paths)).createOrReplaceTempView(view)
         return self.connection.table(view)
 
-    def write_parquet(self, table: ibis.Table, path: Path, progress: Progress) -> None:
+    def first_look(self, table: ibis.Table) -> None:
+        """Return nothing: reading some rows of a text file is not cheap here."""
+
+    def write_parquet(
+        self, table: ibis.Table, path: Path, progress: Progress, attributes: str = ""
+    ) -> None:
         progress(0.0)
         folder = path.with_name(path.name + ".spark")
         try:

@@ -154,7 +154,8 @@ def runs_by_kind(found: UsableRuns) -> dict[Key, KindRuns]:
     codes, first = pd.factorize(codes[found.rows])
     order = np.lexsort((found.end_s, codes))
     values = np.empty((len(_ROWS), len(order)))
-    for place, name in enumerate(_ROWS):
+    # the last ones take most memory to find: first, while the array is empty
+    for place, name in reversed(list(enumerate(_ROWS))):
         values[place] = _quantity(found, name)[order]
     ends = np.cumsum(np.bincount(codes, minlength=len(first)))
     return {

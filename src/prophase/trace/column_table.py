@@ -279,6 +279,16 @@ class ColumnTable:
         categories = pd.Index(column.chunk(0).dictionary.to_pandas())
         return pd.Series(pd.Categorical.from_codes(codes, categories), name=name)
 
+    def number_per_text(self, name: str, number_of: Callable[[str], float]) -> NDArray[np.float64]:
+        """Return a number per row that is made of its text; NaN where there is none."""
+        numbers, first = np.empty(self._rows), 0
+        for part in self._parts(name):
+            told = part.dictionary_encode()
+            made = np.array([*map(number_of, told.dictionary.to_pylist()), np.nan])
+            numbers[first : first + len(part)] = made[told.indices.fill_null(-1).to_numpy()]
+            first += len(part)
+        return numbers
+
     def _floats(self, name: str) -> NDArray[np.float64]:
         values, first = np.empty(self._rows), 0
         for part in self._parts(name):

@@ -22,7 +22,9 @@ from prophase.trace.source_files import SourceFile
 from prophase.trace.text_table import MISSING_WORDS, REASON, Sheet
 
 #: rows of a table that are looked up at a time, so that they fit in memory
-_LOOKED_UP = 6_000_000
+_LOOKED_UP = 16_000_000
+#: from here on rows are looked up by hashes of their keys: less to hold than long texts
+_HASHED = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class KeyRepeats:
     values: int
     rows: int
     most: int
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """A table of which rows that belong to no job are counted in the finished job table."""
+
+    name: str
+    rows: int
+    #: columns of the job table that tell the rows of this table apart
+    by: tuple[str, ...]
 
 
 @dataclass
@@ -48,6 +60,8 @@ class Dump:
     notes: list[str] = field(default_factory=list)
     #: set by a reader whose files say which clock they keep
     clock: str | None = None
+    #: tables whose orphans the finished job table tells
+    looked_up: list[LookedUp] = field(default_factory=list)
     _told: set[BadLine] = field(default_factory=set)
     #: broken lines of tables that were materialised, not yet reported
     _waiting: list[BadLine] = field(default_factory=list)
@@ -190,15 +204,25 @@ class Dump:
 
     def join_one(
         self, left: ibis.Table, right: ibis.Table, keys: Sequence[str], *, name: str,
-        owners: ibis.Table | None = None,
+        owners: ibis.Table | Sequence[str] | None = None,
     ) -> ibis.Table:  # fmt: skip
         """Left-join a table that has at most one row per key, and mark which rows found one.
 
         A key that repeats in ``right`` would multiply rows; it is refused, by name. Rows of
-        ``right`` whose key no row of ``owners`` has are counted in a note.
+        ``right`` whose key no row of ``owners`` has are counted in a note: at once, or in the
+        finished job table if ``owners`` are those of its columns that hold the key.
         """
         keyed = self.materialised(right.filter([right[key].notnull() for key in keys]), name)
-        repeats = self.repeats(keyed, keys)
+        rows = self._count(keyed)
+        by = keys
+        if rows > _HASHED and len(keys) > 1:
+            # two hashes of 64 bits: other texts with both the same are not to be expected
+            left, keyed = (_with_hashes(side, keys) for side in (left, keyed))
+            by = [f"_hash_{key}" for key in keys]
+        # all hashes different: all keys different
+        repeats = self.repeats(keyed, by)
+        if repeats.values and by is not keys:
+            repeats = self.repeats(keyed, keys)
         if repeats.values:
             raise FanOutError(
                 f"{name}: the key ({', '.join(keys)}) repeats for {repeats.values:,} values "
@@ -206,24 +230,44 @@ class Dump:
                 "Joining would multiply rows. Remove the copies, or aggregate the table "
                 "to one row per key."
             )
-        if owners is not None:
+        if isinstance(owners, ibis.Table):
             orphans = keyed.anti_join(owners.select(*keys), list(keys))
-            lost = int(self.engine.to_pandas(orphans.agg(rows=orphans.count()))["rows"].iloc[0])
-            if lost:
-                self.note(f"{name}: {counted(lost, 'row belongs', 'rows belong')} to no job.")
+            self._note_orphans(name, self._count(orphans))
+        elif owners is not None:
+            self.looked_up.append(LookedUp(name, rows, tuple(owners)))
+        if by is not keys:
+            keyed = keyed.drop(*keys)
         marked = keyed.mutate(**{f"_joined_{name}": ibis.literal(True)})
-        rows = int(self.engine.to_pandas(keyed.agg(rows=keyed.count()))["rows"].iloc[0])
         # a power of two: what is left of a hash is one of its last bits, also below zero
         parts = 1 << max(0, (-(-rows // _LOOKED_UP) - 1).bit_length())
         if parts == 1:
-            return _left_joined(left, marked, keys)
+            return _left_joined(left, marked, by)
         # more than memory holds at a time: part by part is faster than by way of the disk
         found = []
         for at in range(parts):
-            some, looked_up = (_part(side, keys, at, parts) for side in (left, marked))
-            joined = _left_joined(some, looked_up, keys)
+            some, looked_up = (_part(side, by, at, parts) for side in (left, marked))
+            joined = _left_joined(some, looked_up, by)
             found.append(self.materialised(joined, f"{name}-{at}"))
         return ibis.union(*found, distinct=False)
+
+    def count_orphans(self, jobs: ibis.Table, *, unique: bool) -> None:
+        """Note the rows of tables that were looked up and belong to no job of this table.
+
+        ``unique`` says that every job has a name of its own.
+        """
+        for table in self.looked_up:
+            found = jobs.filter(jobs[f"_joined_{table.name}"])
+            if not (unique and "job_id" in table.by):
+                found = found.select(*table.by).distinct()
+            self._note_orphans(table.name, table.rows - self._count(found))
+        self.looked_up.clear()
+
+    def _note_orphans(self, name: str, lost: int) -> None:
+        if lost:
+            self.note(f"{name}: {counted(lost, 'row belongs', 'rows belong')} to no job.")
+
+    def _count(self, table: ibis.Table) -> int:
+        return int(self.engine.to_pandas(table.agg(rows=table.count()))["rows"].iloc[0])
 
     def repeats(self, table: ibis.Table, keys: Sequence[str]) -> KeyRepeats:
         """Count the values of a key that stand in more than one row."""
@@ -246,6 +290,10 @@ class Dump:
         return self.engine.open_parquet(path)
 
 
+def _with_hashes(table: ibis.Table, keys: Sequence[str]) -> ibis.Table:
+    return table.mutate(**{f"_hash_{key}": table[key].hash() for key in keys})
+
+
 def _part(table: ibis.Table, keys: Sequence[str], at: int, parts: int) -> ibis.Table:
     """Return the rows of a part; equal keys share theirs."""
     return table.filter((table[keys[-1]].hash() & (parts - 1)) == at)
@@ -256,7 +304,8 @@ def _left_joined(left: ibis.Table, right: ibis.Table, keys: Sequence[str]) -> ib
     joined = left.left_join(right, list(keys), rname="{name}_right")
     if REASON in right.columns:
         joined = joined.mutate(**{REASON: ibis.coalesce(joined[REASON], joined[f"{REASON}_right"])})
-    return joined.drop(*(column for column in joined.columns if column.endswith("_right")))
+    made = [name for name in joined.columns if name.endswith("_right") or name.startswith("_hash_")]
+    return joined.drop(*made)
 
 
 def keep_lines(parquet: Path, lines: Sequence[BadLine]) -> None:

@@ -19,6 +19,8 @@ from typing import Protocol
 
 import ibis
 import pandas as pd
+import pyarrow as pa
+from ibis.common.graph import Node
 
 from prophase.errors import (
     FormatError,
@@ -37,8 +39,12 @@ PARQUET: dict[str, object] = {
     "dictionary_size_limit": 1000,
 }
 
-#: what DuckDB may hold while it imports
-_LEAST_MIB, _MOST_MIB = 1300, 2600
+#: where pandas keeps the attributes of a table in its Parquet file
+ATTRIBUTES = "PANDAS_ATTRS"
+#: what DuckDB may hold while it imports; of the most, hash tables get a little more than half
+_LEAST_MIB, _MOST_MIB = 1300, 4400
+#: a CSV's size is unknown to the planner, which then builds a hash table of the big side
+_NO_SWAP = "SET disabled_optimizers = 'build_side_probe_side'"
 #: DuckDB's table of lines that did not split into their columns
 _REFUSED = "reject_errors"
 
@@ -48,6 +54,8 @@ Progress = Callable[[float], object]
 
 #: how much of a file is read to see how its lines end
 _LOOK_BYTES = 1 << 16
+#: what is read of a large text file for a first look, and in how many pieces
+_PART_BYTES, _PIECES = 64 << 20, 64
 
 
 @dataclass(frozen=True)
@@ -92,8 +100,17 @@ class Engine(Protocol):
         """
         ...
 
-    def write_parquet(self, table: ibis.Table, path: Path, progress: Progress) -> None:
-        """Run the expression and write it as one Parquet file."""
+    def write_parquet(
+        self, table: ibis.Table, path: Path, progress: Progress, attributes: str = ""
+    ) -> None:
+        """Run the expression and write it as one Parquet file.
+
+        ``attributes`` are the table's own, as pandas keeps them; not every engine does.
+        """
+        ...
+
+    def first_look(self, table: ibis.Table) -> pa.Table | None:
+        """Return what a table is for some rows of its largest text file; None if that is small."""
         ...
 
     def to_pandas(self, table: ibis.Table) -> pd.DataFrame: ...
@@ -111,18 +128,19 @@ class DuckEngine:
             temp_directory=str(scratch / "spill"), memory_limit=f"{_memory_mib()}MiB"
         )
         self._texts: list[Path] = []
+        self._scratch = scratch
+        self._opened: dict[Node, tuple[Path, TextLayout]] = {}
         # order is restored by the final sort; keeping it here would cost memory
         self.connection.raw_sql("SET preserve_insertion_order = false")
         # we ask how far a query is; DuckDB's own bar would go to stdout, among the results
         self.connection.raw_sql("SET enable_progress_bar = true")
         self.connection.raw_sql("SET enable_progress_bar_print = false")
-        # a CSV's size is unknown to the planner, which then builds a hash table of the big side
-        self.connection.raw_sql("SET disabled_optimizers = 'build_side_probe_side'")
+        self.connection.raw_sql(_NO_SWAP)
 
     def open_text(self, path: Path, layout: TextLayout) -> ibis.Table:
         self._texts.append(path)
         quote = '"' if layout.quoted else ""
-        return self.connection.read_csv(
+        table = self.connection.read_csv(
             str(path),
             columns=dict.fromkeys(layout.columns, "VARCHAR"),
             auto_detect=False,
@@ -136,6 +154,28 @@ class DuckEngine:
             rejects_limit=0,
             strict_mode=not _mixed_line_ends(path),
         )
+        self._opened[table.op()] = path, layout
+        return table
+
+    def first_look(self, table: ibis.Table) -> pa.Table | None:
+        sizes = {
+            node: self._opened[node][0].stat().st_size
+            for node in table.op().find(lambda one: one in self._opened)
+        }
+        largest = max(sizes, key=sizes.__getitem__, default=None)
+        if largest is None or sizes[largest] < 4 * _PART_BYTES:
+            return None
+        path, layout = self._opened[largest]
+        some = self.open_text(_pieces(path, self._scratch / "first-look.csv"), layout)
+        looked: ibis.Table = table.op().replace({largest: some.op()}).to_expr()
+        try:
+            # here the hash table is one of the few rows
+            self.connection.raw_sql("RESET disabled_optimizers")
+            return self.connection.to_pyarrow(looked)
+        except Exception as cause:
+            raise self._in_our_words(cause, path) from cause
+        finally:
+            self.connection.raw_sql(_NO_SWAP)
 
     def bad_lines(self, path: Path) -> list[BadLine]:
         # DuckDB makes the table of refused lines when it first reads a text file
@@ -153,12 +193,15 @@ class DuckEngine:
     def open_parquet(self, *paths: Path) -> ibis.Table:
         return self.connection.read_parquet([str(path) for path in paths], union_by_name=True)
 
-    def write_parquet(self, table: ibis.Table, path: Path, progress: Progress) -> None:
+    def write_parquet(
+        self, table: ibis.Table, path: Path, progress: Progress, attributes: str = ""
+    ) -> None:
+        kept = {"kv_metadata": {ATTRIBUTES: attributes}} if attributes else {}
         finished = Event()
         watcher = Thread(target=self._watch, args=(finished, progress), daemon=True)
         watcher.start()
         try:
-            self.connection.to_parquet(table, path, **PARQUET)
+            self.connection.to_parquet(table, path, **PARQUET, **kept)
         except Exception as cause:
             raise self._in_our_words(cause, path) from cause
         finally:
@@ -201,6 +244,19 @@ def _memory_mib() -> int:
     """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     return min(max(machine // 4, _LEAST_MIB), _MOST_MIB)
+
+
+def _pieces(path: Path, target: Path) -> Path:
+    """Write whole lines from places spread evenly over a text file, without its first lines."""
+    size = path.stat().st_size
+    with storage_errors(path), path.open("rb") as file, target.open("wb") as out:
+        for place in range(_PIECES):
+            file.seek(place * size // _PIECES)
+            # the rest of a line, or a header
+            file.readline()
+            out.write(file.read(_PART_BYTES // _PIECES))
+            out.write(file.readline())
+    return target
 
 
 def _mixed_line_ends(path: Path) -> bool:

@@ -13,10 +13,17 @@ from prophase.plural import counted
 from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, keep_lines, kept_lines
 from prophase.trace.engine import Engine, open_engine
-from prophase.trace.identity.job_identity import identified
+from prophase.trace.identity.choice import COMPARED, choose_rule
+from prophase.trace.identity.job_identity import (
+    file_rule,
+    held_by_file,
+    identified,
+    with_categories,
+)
+from prophase.trace.identity.rule import IdentityRule
 from prophase.trace.reader import Reader
 from prophase.trace.row_rules import REPAIRED, finish, keep_rules, refuse_damage, typed
-from prophase.trace.schema import SCHEMAS
+from prophase.trace.schema import IDENTITY, SCHEMAS
 from prophase.trace.text_table import BAD, REASON
 from prophase.trace.workspace import columns_without_values
 from prophase.version import __version__
@@ -114,10 +121,13 @@ def stage(
         tables = reader.read(dump)
         parts: dict[str, Path] = {}
         counts: dict[str, TableCount] = {}
+        likely: IdentityRule | None = None
         for name, table in tables.items():
             finished = finish(name, table, source=reader.name, keep=rules)
+            if name == "jobs":
+                finished, likely = _with_likely_identity(running, finished, by)
             parts[name], counts[name] = _stage_table(
-                running, name, finished, scratch, dump, max_bad, progress
+                running, name, finished, scratch, dump, max_bad, progress, likely
             )
         for said in _remarks(running, parts):
             dump.note(said)
@@ -178,6 +188,24 @@ def _rules_applied(
     return [f"keep {name}" for name in sorted(set(keep))] + [f"max_bad {max_bad:g}"] * damaged
 
 
+def _with_likely_identity(
+    engine: Engine, jobs: ibis.Table, by: str | None
+) -> tuple[ibis.Table, IdentityRule | None]:
+    """Return a large job table with its identity, by the rule that some of its rows suggest.
+
+    What all of them suggest is seen when they are written; if it is the same, that is once.
+    """
+    if {*IDENTITY} & {*jobs.columns}:
+        return jobs, None
+    looked_at = [c for c in jobs.columns if not c.startswith("_") and (by or c in COMPARED)]
+    some = engine.first_look(jobs.filter(jobs[REASON].isnull()).select(*looked_at))
+    rule = None if some is None else choose_rule(with_categories(some), by=by)
+    made = None if rule is None else rule.expressed(jobs)
+    if rule is None or made is None:
+        return jobs, None
+    return jobs.mutate(**made).relocate(*IDENTITY, before="source"), rule
+
+
 def _stage_table(
     engine: Engine,
     name: str,
@@ -186,6 +214,7 @@ def _stage_table(
     dump: Dump,
     max_bad: float,
     progress: Progress,
+    likely: IdentityRule | None = None,
 ) -> tuple[Path, TableCount]:
     """Write all rows with their reasons, count them, then write the kept ones in time order.
 
@@ -195,7 +224,10 @@ def _stage_table(
     raw, final = scratch / f"{name}.raw.parquet", scratch / f"{name}.parquet"
     if not raw.exists():
         part = raw.with_suffix(".part")
-        engine.write_parquet(table, part, lambda share: progress(f"reading {name}", share))
+        attributes = "" if likely is None or name != "jobs" else held_by_file(likely)
+        engine.write_parquet(
+            table, part, lambda share: progress(f"reading {name}", share), attributes
+        )
         keep_lines(raw, dump.new_bad_lines())
         part.rename(raw)
     rows = engine.open_parquet(raw)
@@ -215,9 +247,14 @@ def _stage_table(
     if repeats:
         mended = {**count.repaired, f"repeated {_ID[name]}, numbered #2, #3 ...": repeats}
         count = replace(count, repaired=mended)
+    if name == "jobs":
+        dump.count_orphans(rows, unique=not repeats and not count.dropped)
     if count.read > _SORTED_ROWS and not count.dropped and not repeats:
         return raw, count
     absent = columns_without_values(raw)
+    if file_rule(raw) is not None:
+        # the jobs that are left may be grouped otherwise
+        absent |= {*IDENTITY}
     kept = kept.drop(*(c for c in kept.columns if c.startswith("_") or c in absent))
     if name in SCHEMAS:
         schema = SCHEMAS[name]

@@ -375,8 +375,14 @@ def _origins(jobs: pd.DataFrame) -> Floats:
     own = "parent_id" in jobs and _values_in(jobs, "parent_id") == len(jobs)
     for column in ("attr_tag",) if own else ("attr_tag", "parent_id"):
         if column in jobs:
-            unknown = np.isnan(found)
-            found[unknown] = per_value(jobs[column], _number_of_text)[unknown]
+            large = in_file(jobs)
+            told = (
+                # each of millions of parents has a text of its own
+                large.number_per_text(column, _number_of_text)
+                if large is not None and large.dtypes[column].kind == "O"
+                else per_value(jobs[column], _number_of_text)
+            )
+            np.copyto(found, told, where=np.isnan(found))
     return found
 
 

@@ -37,6 +37,8 @@ KEYS = (
 _MOST_KEYS = 5
 _OFTEN = 5
 _MOST_PERIODS = 1000
+#: runs that are compared with the one before at a time
+_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def describe_recurrence(jobs: pd.DataFrame) -> Recurrence | NotComputable:
     columns = {name: _codes(jobs, name)[order] for name in names}
     del order
     results = [_one_key(key, columns, duration) for key in usable]
+    del columns, duration
     seen, _ = results[0]
     has_key = seen >= 0
     period, starts, number, share = _over_time(when[has_key], seen[has_key], ordering)
@@ -137,14 +140,14 @@ def _one_key(
     repeats = code <= greatest
     seen = np.full(known.size, -1, dtype=np.int8)
     seen[known] = repeats
-    often = np.bincount(code, minlength=1)[code] >= _OFTEN
+    often = (np.bincount(code, minlength=1) >= _OFTEN)[code]
     return seen, KeyRecurrence(
         key=" + ".join(key),
         jobs=int(known.sum()),
         distinct=int(code.max(initial=-1)) + 1,
         seen_before_share=float(repeats.mean()) if code.size else float("nan"),
         often_share=float(often.mean()) if code.size else float("nan"),
-        like_last_share=_like_last(code, duration[known]),
+        like_last_share=_like_last(code, duration if known.all() else duration[known]),
     )
 
 
@@ -160,13 +163,15 @@ def _numbered(parts: Sequence[Ints], known: NDArray[np.bool_]) -> Ints:
 
 def _like_last(code: Ints, duration: Floats) -> float:
     order = np.argsort(code, kind="stable").astype(np.int32)
-    code, duration = code[order], duration[order]
-    del order
-    same = (code[1:] == code[:-1]) & (duration[1:] > 0) & (duration[:-1] > 0)
-    if not same.any():
-        return float("nan")
-    ratio = duration[1:][same] / duration[:-1][same]
-    return float(((ratio <= 2) & (ratio >= 0.5)).mean())
+    pairs = alike = 0
+    for first in range(0, max(len(order) - 1, 0), _AT_A_TIME):
+        some = order[first : first + _AT_A_TIME + 1]
+        key, took = code[some], duration[some]
+        same = (key[1:] == key[:-1]) & (took[1:] > 0) & (took[:-1] > 0)
+        ratio = took[1:][same] / took[:-1][same]
+        pairs += len(ratio)
+        alike += int(((ratio <= 2) & (ratio >= 0.5)).sum())
+    return alike / pairs if pairs else float("nan")
 
 
 def _over_time(
@@ -182,8 +187,8 @@ def _over_time(
             width, period = 7 * DAY_S, "week"
         place = np.floor(when / width)
         # a trace can have years without a job: name only periods that have some
-        starts, inverse = np.unique(place, return_inverse=True)
-        starts = starts * width
+        begins = np.r_[True, place[1:] != place[:-1]]
+        starts, inverse = place[begins] * width, np.cumsum(begins, dtype=np.int32) - 1
     else:
         period = "tenth of the jobs"
         inverse = np.arange(when.size) * 10 // when.size

@@ -55,6 +55,7 @@ _TO_ADD = (0.03, 0.01)
 #: what is predicted
 _TARGETS = ("memory_peak_gib", "duration_s", "gpu_memory_peak_gib", "cpu_peak_cores")
 NUMBERS = ("submit_s", "start_s", "end_s", "submit_order", *_TARGETS)
+COMPARED = (*WORDS, *NUMBERS)
 #: shares of the jobs that come before a cut-off
 _CUTS = (0.4, 0.6, 0.8)
 #: later jobs without which nothing is compared

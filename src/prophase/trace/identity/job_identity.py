@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from prophase.errors import ParameterError
-from prophase.trace.engine import PARQUET
-from prophase.trace.identity.choice import NUMBERS, WORDS, choose_rule
+from prophase.trace.engine import ATTRIBUTES, PARQUET
+from prophase.trace.identity.choice import COMPARED, NUMBERS, choose_rule
 from prophase.trace.identity.rule import KIND, TENANT, IdentityRule
 
 #: where a frame keeps its rule; pandas keeps it in Parquet files, too, under this name
-_HELD, _ATTRIBUTES = "prophase_identity", b"PANDAS_ATTRS"
+_HELD, _ATTRIBUTES = "prophase_identity", ATTRIBUTES.encode()
 #: rows from which on DuckDB writes a table, and what it may hold while it does
 _LARGE, _MEMORY = 1_000_000, "1GB"
 #: whose and which: what a history is kept by
@@ -77,6 +77,11 @@ def file_rule(path: Path) -> IdentityRule | None:
     """Return the rule that a Parquet file of jobs keeps; None if it was written without one."""
     held = json.loads((pq.read_schema(path).metadata or {}).get(_ATTRIBUTES, b"{}")).get(_HELD)
     return None if held is None else IdentityRule.from_dict(held)
+
+
+def held_by_file(rule: IdentityRule) -> str:
+    """Return what a Parquet file of jobs keeps of its rule."""
+    return json.dumps({_HELD: rule.to_dict()})
 
 
 def with_rule(jobs: pd.DataFrame, rule: IdentityRule) -> pd.DataFrame:
@@ -199,6 +204,8 @@ def identified(
 ) -> tuple[Path, IdentityRule]:
     """Write a Parquet file of jobs again with the columns of its identity; return it and the rule.
 
+    A file that was written with them, by the rule that turns out to be right, is returned itself.
+
     Parameters
     ----------
     source : Path
@@ -209,7 +216,11 @@ def identified(
     target = source.with_suffix(".identity.parquet")
     file = pq.ParquetFile(source)
     schema = file.schema_arrow
-    rule = rule or choose_rule(_what_is_compared(source, schema.names, by), by=by)
+    likely = file_rule(source) if rule is None else None
+    told = [name for name in schema.names if likely is None or name not in (TENANT, KIND)]
+    rule = rule or choose_rule(_what_is_compared(source, told, by), by=by)
+    if rule == likely and _follows(source, rule):
+        return source, rule
     read = [name for name in rule.columns if name in schema.names]
     kept = [name for name in schema.names if name not in (TENANT, KIND)]
     place = kept.index("source") if "source" in kept else len(kept)
@@ -219,7 +230,7 @@ def identified(
     held = json.loads(metadata.get(_ATTRIBUTES, b"{}"))
     metadata[_ATTRIBUTES] = json.dumps({**held, _HELD: rule.to_dict()}).encode()
     whole = pa.schema(fields, metadata)
-    if file.metadata.num_rows > _LARGE and KIND not in schema.names:
+    if file.metadata.num_rows > _LARGE and KIND not in told:
         _write_large(source, target, whole, rule)
         return target, rule
     with pq.ParquetWriter(target, whole, compression="zstd") as writer:
@@ -234,6 +245,17 @@ def identified(
             }
             writer.write_table(pa.table(columns, schema=whole))
     return target, rule
+
+
+def _follows(source: Path, rule: IdentityRule) -> bool:
+    """Say whether a file's tenants and kinds are those of a rule, for all words that it has."""
+    listed = ", ".join(f'"{name}"' for name in dict.fromkeys((*rule.columns, TENANT, KIND)))
+    with duckdb.connect() as db:
+        db.execute(f"SET enable_progress_bar = false; SET memory_limit = '{_MEMORY}'")
+        db.read_parquet(str(source)).create_view("held")
+        said = db.sql(f"SELECT DISTINCT {listed} FROM held").to_arrow_table().to_pandas()
+    made = said[[TENANT, KIND]].astype(object)
+    return rule.apply(said).equals(made.where(made.notna(), None))
 
 
 def _write_large(source: Path, target: Path, whole: pa.Schema, rule: IdentityRule) -> None:
@@ -273,14 +295,17 @@ def _what_is_compared(
 
     Of a large file, parts spread evenly over it: the choice draws from them once more.
     """
-    named = held if by else [*WORDS, *NUMBERS]
-    words = [name for name in held if name in named and name not in NUMBERS]
-    numbers = [name for name in held if name in NUMBERS]
     file = pq.ParquetFile(source)
     every = -(-file.metadata.num_rows // _LARGE)
     groups = range(0, file.num_row_groups, max(every, 1))
-    table = file.read_row_groups(list(groups), columns=[*words, *numbers])
-    for place, name in enumerate(words):
-        table = table.set_column(place, name, table.column(name).dictionary_encode())
+    columns = [name for name in held if by or name in COMPARED]
+    return with_categories(file.read_row_groups(list(groups), columns=columns))
+
+
+def with_categories(table: pa.Table) -> pd.DataFrame:
+    """Return a table whose words are categories."""
+    for place, name in enumerate(table.column_names):
+        if name not in NUMBERS:
+            table = table.set_column(place, name, table.column(name).dictionary_encode())
     jobs: pd.DataFrame = table.to_pandas()
     return jobs

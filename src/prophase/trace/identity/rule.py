@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Literal, get_args
 
 import pandas as pd
 
@@ -12,6 +14,9 @@ from prophase.errors import MissingColumnError, ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.trace.identity.folding import FOLDED, folded, script_of
 from prophase.trace.schema import IDENTITY, JOBS
+
+if TYPE_CHECKING:
+    import ibis
 
 TENANT, KIND = IDENTITY
 #: the kind of jobs that nothing names
@@ -95,6 +100,20 @@ class IdentityRule:
         missing = pd.Series(pd.NA, index=jobs.index, dtype="string")
         made = {TENANT: missing if tenant is None else tenant, KIND: kind.fillna(UNNAMED)}
         return pd.DataFrame(made).astype(object).where(lambda held: held.notna(), None)
+
+    def expressed(self, jobs: ibis.Table) -> dict[str, ibis.Value] | None:
+        """Return tenant and kind as expressions of a table; None if they are more than its texts.
+
+        :meth:`apply` also takes white space off their ends.
+        """
+        named = [column for level in self.kinds for column in level]
+        if not self.tenant or not named or not {*self.columns} <= {*jobs.columns}:
+            return None
+        if any(column == SCRIPT or self.folds(column) or column in self.tenant for column in named):
+            return None
+        first, *wider = (_expressed(jobs, level) for level in self.kinds)
+        whose = _expressed(jobs, self.tenant, escaped=True)
+        return {TENANT: whose, KIND: first.coalesce(*wider).fill_null(UNNAMED)}
 
     def key(self, job: Mapping[str, object]) -> tuple[str, str]:
         """Return tenant and kind of one job, given the columns that have a value."""
@@ -280,6 +299,20 @@ def _text(value: object) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip() or None
+
+
+def _expressed(jobs: ibis.Table, columns: Sequence[str], *, escaped: bool = False) -> ibis.Value:
+    """Return what a rule joins of some columns, as an expression."""
+    texts = [jobs[name].nullif("") for name in columns]
+    if len(texts) == 1:
+        return texts[0]
+    if escaped:
+        told = [text.replace("%", "%25").replace("/", "%2F") for text in texts]
+        texts = [text.substitute({_MISSING: "%2D"}) for text in told]
+    parts = [text.fill_null(_MISSING) for text in texts]
+    joined = reduce(lambda left, right: left + "/" + right, parts)
+    known = reduce(or_, [text.notnull() for text in texts])
+    return known.ifelse(joined, joined.nullif(joined))
 
 
 def _escaped(text: str) -> str:

@@ -43,6 +43,8 @@ _SENSORS = ("cpu_usage", "gpu_wrk_util", "avg_mem", "max_mem", "avg_gpu_wrk_mem"
             "max_gpu_wrk_mem", "read", "write", "read_count", "write_count")  # fmt: skip
 #: inst_id names a job; only with the worker's name it names a row of the sensor table
 _WORKER = ("inst_id", "worker_name")
+#: the same in the job table
+_NAMED = ("parent_id", "job_id")
 #: as they are, or added up per worker
 _SENSOR_TABLES = ("sensor", "sensor_by_worker")
 _MACHINE_METRICS = HEADERS["machine_metric"].split()[4:]
@@ -96,10 +98,6 @@ def _read(dump: Dump) -> Tables:
             f"{dump.root}: holds no pai_instance_table (csv, .gz or .tar.gz) and no joined sample. "
             "Fetch the trace with: prophase fetch pai2020"
         )
-    # every table is looked up among the instances: they are parsed once. The name of an instance
-    # counts where its worker has none
-    named = instances.worker_name.isnull().ifelse(instances.inst_name, ibis.null("string"))
-    instances = dump.materialised(instances.mutate(inst_name=named), "instance")
     return {"jobs": _jobs(_joined_all(dump, instances)), **tables}
 
 
@@ -145,11 +143,11 @@ def _columns(dump: Dump, table: str) -> ibis.Table | None:
 def _joined_all(dump: Dump, instances: ibis.Table) -> ibis.Table:
     """Join the raw tables onto the instance table, each by a key that is proven unique."""
     # the largest first: what does not fit in memory has few columns on its way to the disk
-    rows = _with_sensors(dump, instances, instances)
+    rows = _with_sensors(dump, instances)
     tasks, task_key = _tasks_with_their_job(dump), ("job_name", "task_name")
-    rows = _joined(dump, rows, tasks, task_key, "task", instances)
+    rows = _joined(dump, rows, tasks, task_key, "task", ("parent_id", "task"))
     metrics = _columns(dump, "machine_metric")
-    rows = _joined(dump, rows, metrics, ("worker_name",), "machine_metric", instances)
+    rows = _joined(dump, rows, metrics, ("worker_name",), "machine_metric", ("job_id",))
     # a machine without a job is no orphan
     return _joined(dump, rows, _columns(dump, "machine_spec"), ("machine",), "machine_spec")
 
@@ -169,7 +167,7 @@ def _tasks_with_their_job(dump: Dump) -> ibis.Table | None:
 
 def _joined(
     dump: Dump, rows: ibis.Table, table: ibis.Table | None, keys: Sequence[str], name: str,
-    owners: ibis.Table | None = None,
+    owners: ibis.Table | Sequence[str] | None = None,
 ) -> ibis.Table:  # fmt: skip
     """Join a table, and count its rows that belong to none of the ``owners``."""
     if table is None:
@@ -178,11 +176,11 @@ def _joined(
     return dump.join_one(rows, table, keys, name=name, owners=owners)
 
 
-def _with_sensors(dump: Dump, rows: ibis.Table, instances: ibis.Table) -> ibis.Table:
+def _with_sensors(dump: Dump, rows: ibis.Table) -> ibis.Table:
     """Join sensors per worker; one with several GPUs has a row per GPU, which are added up."""
     sensors = _columns(dump, "sensor")
     try:
-        return _joined(dump, rows, sensors, _WORKER, "sensor", instances)
+        return _joined(dump, rows, sensors, _WORKER, "sensor", _NAMED)
     except FanOutError:
         if sensors is None or dump.repeats(sensors, [*_WORKER, "gpu_name"]).values:
             raise
@@ -193,7 +191,7 @@ def _with_sensors(dump: Dump, rows: ibis.Table, instances: ibis.Table) -> ibis.T
         },
         **{REASON: sensors[REASON].max()},
     )
-    return _joined(dump, rows, per_worker, _WORKER, "sensor_by_worker", instances)
+    return _joined(dump, rows, per_worker, _WORKER, "sensor_by_worker", _NAMED)
 
 
 def _jobs(rows: ibis.Table) -> ibis.Table:
