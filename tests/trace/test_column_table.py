@@ -122,3 +122,21 @@ def test_sizes_are_the_same_in_a_table_that_stays_in_its_file(flawed, in_file):
     assert found.to_dict() == recommend(whole).to_dict()
     assert lazy.read_whole == 0
     assert len(found.tasks) > 10
+
+
+def test_a_number_per_text_is_made_once_for_equal_ones_of_a_part(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(column_table, "_BATCH", 4)
+    texts = ["a", "bb", None, "a", "ccc", "", "a", None, "bb"]
+    pd.DataFrame({"parent_id": texts}).to_parquet(tmp_path / "t.parquet")
+    asked: list[str] = []
+
+    def length(text: str) -> float:
+        asked.append(text)
+        return float(len(text)) if text else np.nan
+
+    table = ColumnTable(tmp_path / "t.parquet", ["parent_id"])
+    found = table.number_per_text("parent_id", length)
+    np.testing.assert_array_equal(found, [1, 2, np.nan, 1, 3, np.nan, 1, np.nan, 2])
+    assert asked == ["a", "bb", "ccc", "", "a", "bb"]

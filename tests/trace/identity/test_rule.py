@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ibis
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -13,6 +14,8 @@ from prophase.trace.identity.job_identity import file_rule, identified
 from prophase.trace.identity.rule import IdentityRule, rule_by
 
 _text = st.one_of(st.none(), st.text("ab/-%1_ ", min_size=1, max_size=6))
+_stripped = st.one_of(st.none(), st.text("ab/-%1_", max_size=6))
+_connection = ibis.duckdb.connect()
 
 
 @given(
@@ -96,3 +99,31 @@ def test_by_takes_columns_that_the_jobs_have_and_that_are_known_at_submission() 
         rule_by(" , ", jobs, "account")
     with pytest.raises(ParameterError, match="only after"):
         rule_by("memory_peak_gib", jobs, "account")
+
+
+@given(st.lists(st.tuples(_stripped, _stripped, _stripped), min_size=1, max_size=6))
+def test_an_expression_gives_the_same_identity(rows: list[tuple[str | None, ...]]) -> None:
+    columns = ("group", "user", "task")
+    jobs = pd.DataFrame([dict(zip(columns, row, strict=True)) for row in rows], dtype=object)
+    schema = dict.fromkeys(columns, "string")
+    table = ibis.memtable(jobs, schema=schema)
+    for rule in (
+        IdentityRule(("user",), (("task",),)),
+        IdentityRule(("group", "user"), (("task",),)),
+        IdentityRule(("user",), (("group", "task"), ("group",), ("task",))),
+    ):
+        made = rule.expressed(table)
+        assert made is not None
+        found = _connection.to_pyarrow(table.select(**made)).to_pylist()
+        expected = rule.apply(jobs)
+        assert [(row["tenant"], row["kind"]) for row in found] == list(
+            zip(expected["tenant"], expected["kind"], strict=True)
+        )
+
+
+def test_what_is_folded_or_not_there_has_no_expression() -> None:
+    table = ibis.table(dict.fromkeys(("user", "name", "task"), "string"), name="jobs")
+    assert IdentityRule(("user",), (("name",),)).expressed(table) is None
+    assert IdentityRule(("user",), (("task",),), "words").expressed(table) is None
+    assert IdentityRule(("group",), (("task",),)).expressed(table) is None
+    assert IdentityRule((), (("task",),)).expressed(table) is None

@@ -9,6 +9,7 @@ import pytest
 
 from prophase.errors import BadRowsError, FanOutError, MissingColumnError, MissingFileError
 from prophase.trace import Workspace, check_jobs, import_trace, open_trace
+from prophase.trace.identity.job_identity import _follows
 
 
 def test_one_row_per_job_task_and_worker_with_everything_joined(pai_dump: Path) -> None:
@@ -176,3 +177,67 @@ def test_a_side_table_that_is_looked_up_in_parts_joins_the_same(
     assert parts.report is not None
     assert parts.report.tables == whole.report.tables
     pd.testing.assert_frame_equal(parts.jobs, whole.jobs)
+
+
+def test_a_side_table_that_is_looked_up_by_hashes_joins_the_same(
+    pai_dump: Path, monkeypatch
+) -> None:
+    with (pai_dump / "pai_sensor_table.csv").open("a", encoding="utf-8") as file:
+        file.write("j9,worker,w9,id9,m1,,9,9,1,1,1,1,1,1,1,1\n")
+    whole = open_trace(pai_dump, source="pai2020")
+    monkeypatch.setattr("prophase.trace.dump._HASHED", 0)
+    hashed = open_trace(pai_dump, source="pai2020")
+    monkeypatch.setattr("prophase.trace.dump._LOOKED_UP", 1)
+    parts = open_trace(pai_dump, source="pai2020")
+    assert whole.report is not None
+    for other in (hashed, parts):
+        assert other.report is not None
+        assert other.report.tables == whole.report.tables
+        assert other.report.notes == whole.report.notes
+        pd.testing.assert_frame_equal(other.jobs, whole.jobs)
+
+
+def test_a_repeated_key_is_named_also_where_hashes_are_compared(
+    pai_dump: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr("prophase.trace.dump._HASHED", 0)
+    with (pai_dump / "pai_task_table.csv").open("a", encoding="utf-8") as file:
+        file.write("j1,worker,2,Terminated,110,900,600,29,50,T4\n")
+    with pytest.raises(FanOutError, match="job_name, task_name"):
+        open_trace(pai_dump, source="pai2020")
+
+
+def test_orphans_are_counted_right_where_a_worker_runs_twice(pai_dump: Path) -> None:
+    instances = pai_dump / "pai_instance_table.csv"
+    first = instances.read_text().splitlines()[0]
+    instances.write_text(instances.read_text() + first + "\n")
+    report = open_trace(pai_dump, source="pai2020").report
+    assert report is not None
+    assert not [note for note in report.notes if "to no job" in note]
+
+
+def test_a_large_table_gets_its_identity_while_it_is_written(
+    pai_dump: Path, tmp_path: Path, monkeypatch
+) -> None:
+    def imported(name: str) -> tuple[pd.DataFrame, object, list[str]]:
+        workspace = Workspace.create(tmp_path / name)
+        report = import_trace("pai2020", pai_dump, workspace)
+        jobs = workspace.read("jobs").sort_values("job_id", ignore_index=True)
+        return jobs, report.identity, list(jobs.columns)
+
+    plain = imported("plain")
+    monkeypatch.setattr("prophase.trace.staged_tables._SORTED_ROWS", 0)
+    twice = imported("twice")
+    written = []
+    monkeypatch.setattr("prophase.trace.engine._PART_BYTES", 16)
+    monkeypatch.setattr("prophase.trace.engine._PIECES", 16)
+    monkeypatch.setattr(
+        "prophase.trace.identity.job_identity._follows",
+        lambda *args: written.append(args) or _follows(*args),
+    )
+    once = imported("once")
+    assert written
+    assert once[1:] == twice[1:]
+    assert once[1] == plain[1]
+    for other in (twice, once):
+        pd.testing.assert_frame_equal(other[0][plain[2]], plain[0])
