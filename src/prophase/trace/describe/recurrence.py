@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -188,7 +189,8 @@ def _over_time(
         place = np.floor(when / width)
         # a trace can have years without a job: name only periods that have some
         begins = np.r_[True, place[1:] != place[:-1]]
-        starts, inverse = place[begins] * width, np.cumsum(begins, dtype=np.int32) - 1
+        starts = place[begins] * width
+        inverse: NDArray[Any] = np.cumsum(begins, dtype=np.int32) - 1
     else:
         period = "tenth of the jobs"
         inverse = np.arange(when.size) * 10 // when.size
