@@ -217,8 +217,11 @@ class Dump:
         by = keys
         if rows > _HASHED and len(keys) > 1:
             # two hashes of 64 bits: other texts with both the same are not to be expected
-            left, keyed = (_with_hashes(side, keys) for side in (left, keyed))
             by = [f"_hash_{key}" for key in keys]
+            left, keyed = (
+                side.mutate(**{f"_hash_{key}": side[key].hash() for key in keys})
+                for side in (left, keyed)
+            )
         # all hashes different: all keys different
         repeats = self.repeats(keyed, by)
         if repeats.values and by is not keys:
@@ -288,10 +291,6 @@ class Dump:
             part.rename(path)
         self._waiting += kept_lines(path)
         return self.engine.open_parquet(path)
-
-
-def _with_hashes(table: ibis.Table, keys: Sequence[str]) -> ibis.Table:
-    return table.mutate(**{f"_hash_{key}": table[key].hash() for key in keys})
 
 
 def _part(table: ibis.Table, keys: Sequence[str], at: int, parts: int) -> ibis.Table:

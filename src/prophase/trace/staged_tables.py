@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,12 +15,7 @@ from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, keep_lines, kept_lines
 from prophase.trace.engine import Engine, open_engine
 from prophase.trace.identity.choice import COMPARED, choose_rule
-from prophase.trace.identity.job_identity import (
-    file_rule,
-    held_by_file,
-    identified,
-    with_categories,
-)
+from prophase.trace.identity.job_identity import HELD, file_rule, identified, with_categories
 from prophase.trace.identity.rule import IdentityRule
 from prophase.trace.reader import Reader
 from prophase.trace.row_rules import REPAIRED, finish, keep_rules, refuse_damage, typed
@@ -224,7 +220,8 @@ def _stage_table(
     raw, final = scratch / f"{name}.raw.parquet", scratch / f"{name}.parquet"
     if not raw.exists():
         part = raw.with_suffix(".part")
-        attributes = "" if likely is None or name != "jobs" else held_by_file(likely)
+        rule = likely if name == "jobs" else None
+        attributes = "" if rule is None else json.dumps({HELD: rule.to_dict()})
         engine.write_parquet(
             table, part, lambda share: progress(f"reading {name}", share), attributes
         )

@@ -24,7 +24,7 @@ from prophase.trace.identity.choice import COMPARED, NUMBERS, choose_rule
 from prophase.trace.identity.rule import KIND, TENANT, IdentityRule
 
 #: where a frame keeps its rule; pandas keeps it in Parquet files, too, under this name
-_HELD, _ATTRIBUTES = "prophase_identity", ATTRIBUTES.encode()
+HELD, _ATTRIBUTES = "prophase_identity", ATTRIBUTES.encode()
 #: rows from which on DuckDB writes a table, and what it may hold while it does
 _LARGE, _MEMORY = 1_000_000, "1GB"
 #: whose and which: what a history is kept by
@@ -63,30 +63,25 @@ def with_identity(
         named = jobs.assign(**dict.fromkeys(missing)) if KIND in jobs else jobs
     else:
         named = jobs.assign(**{str(name): column for name, column in rule.apply(jobs).items()})
-    named.attrs = {**jobs.attrs, _HELD: _Shared(rule.to_dict())}
+    named.attrs = {**jobs.attrs, HELD: _Shared(rule.to_dict())}
     return named
 
 
 def rule_of(jobs: pd.DataFrame) -> IdentityRule | None:
     """Return the rule that a table's identity follows; None if it has none yet."""
-    held = jobs.attrs.get(_HELD)
+    held = jobs.attrs.get(HELD)
     return IdentityRule.from_dict(held) if isinstance(held, Mapping) else None
 
 
 def file_rule(path: Path) -> IdentityRule | None:
     """Return the rule that a Parquet file of jobs keeps; None if it was written without one."""
-    held = json.loads((pq.read_schema(path).metadata or {}).get(_ATTRIBUTES, b"{}")).get(_HELD)
+    held = json.loads((pq.read_schema(path).metadata or {}).get(_ATTRIBUTES, b"{}")).get(HELD)
     return None if held is None else IdentityRule.from_dict(held)
-
-
-def held_by_file(rule: IdentityRule) -> str:
-    """Return what a Parquet file of jobs keeps of its rule."""
-    return json.dumps({_HELD: rule.to_dict()})
 
 
 def with_rule(jobs: pd.DataFrame, rule: IdentityRule) -> pd.DataFrame:
     """Let a table be grouped by a rule whenever it is; none is chosen then."""
-    jobs.attrs[_HELD] = _Shared(rule.to_dict())
+    jobs.attrs[HELD] = _Shared(rule.to_dict())
     return jobs
 
 
@@ -228,7 +223,7 @@ def identified(
     fields[place:place] = [pa.field(TENANT, pa.string()), pa.field(KIND, pa.string())]
     metadata = dict(schema.metadata or {})
     held = json.loads(metadata.get(_ATTRIBUTES, b"{}"))
-    metadata[_ATTRIBUTES] = json.dumps({**held, _HELD: rule.to_dict()}).encode()
+    metadata[_ATTRIBUTES] = json.dumps({**held, HELD: rule.to_dict()}).encode()
     whole = pa.schema(fields, metadata)
     if file.metadata.num_rows > _LARGE and KIND not in told:
         _write_large(source, target, whole, rule)
