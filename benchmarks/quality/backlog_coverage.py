@@ -1,15 +1,24 @@
 """How often do the intervals of `whatif` hold the truth where backlogs last for days?
 
 Traces are invented, so the truth is known: a cluster of four nodes with one GPU each, jobs of
-exponential length that arrive at random at a load that changes from day to day, in six ways.
+exponential length that arrive at random at a load that changes from day to day. The rule for the
+length of blocks was chosen on four kinds:
 
 - `calm`: every day the same load of 0.7, 28 days
-- `weeks`: each week has a load of its own around 0.8, some far above 1, 84 days
 - `fading`: busy days are followed by busy days (correlation 0.8) around 0.88, 60 days
 - `slow`: the same with a correlation of 0.93, 90 days: busy spells of a fortnight
-- `spells`: days of a load of 0.6, and busy spells of 1.25 that last for six days in the mean, 75
-  days; no rule was chosen on it
 - `overload`: a load of 1.15 on average, 30 days: the backlog only grows
+
+and is judged on others:
+
+- `short`: 30 days of `slow`, about one independent spell
+- `weeks`: each week has a load of its own around 0.8, some far above 1, 84 days
+- `spells`: days of a load of 0.6, and busy spells of 1.25 that last for six days in the mean, 75
+  days
+- `deadlines`: load climbs to a deadline for 5 to 11 days and falls at once, 80 days
+- `season`: load rises and falls with a period of 12 to 30 days, 72 days
+- `workweek`: five days of a load of 1.05 and two of 0.35, weeks differ by 15 %, 56 days
+- `jumps`: load stays for eight days in the mean, then jumps, 70 days
 
 Changes: one more node, and 20 % more jobs. The truth is the change of the mean wait of all such
 traces in percent of what they wait now, from many independent ones. `compare_scenarios`, what
@@ -41,7 +50,7 @@ from record import Measurement, record
 DAY_S, RUN_S, SERVERS = 86_400.0, 8_640.0, 4
 HISTORIES = 150
 #: traces behind each truth
-TRUTH = 800
+TRUTH = 2000
 NOW, MORE = Cluster.parse(f"{SERVERS}x1"), Cluster.parse(f"{SERVERS + 1}x1")
 CHANGES = ("add", "load")
 
@@ -60,7 +69,9 @@ def daily_load(kind: str, rng: np.random.Generator) -> NDArray[np.float64]:
             load[day] = 1.25 if busy else 0.6
             busy ^= rng.random() < (1 / 6 if busy else 1 / 9)
         return load * rng.lognormal(-0.005, 0.1, 75)
-    memory, days = (0.8, 60) if kind == "fading" else (0.93, 90)
+    if kind in MORE_KINDS:
+        return MORE_KINDS[kind](rng)
+    memory, days = (0.8, 60) if kind == "fading" else (0.93, 30 if kind == "short" else 90)
     state = np.empty(days)
     state[0] = rng.normal()
     for day in range(1, days):
@@ -68,7 +79,36 @@ def daily_load(kind: str, rng: np.random.Generator) -> NDArray[np.float64]:
     return 0.88 * np.exp(0.25 * state - 0.03)
 
 
-KINDS = ("calm", "weeks", "fading", "slow", "spells", "overload")
+def deadlines(rng: np.random.Generator) -> NDArray[np.float64]:
+    load, due = np.full(80, 0.62), rng.exponential(9)
+    while due < 80:
+        left, climb = np.arange(80) - due, rng.uniform(5, 11)
+        high = rng.uniform(0.5, 1.2)
+        load += np.where((left >= -climb) & (left <= 0), high * (1 + left / climb), 0)
+        due += rng.uniform(8, 24)
+    return load
+
+
+def season(rng: np.random.Generator) -> NDArray[np.float64]:
+    angle = 2 * np.pi * np.arange(72) / rng.uniform(12, 30) + rng.uniform(0, 2 * np.pi)
+    return 0.85 * (1 + 0.35 * np.sin(angle)) * rng.lognormal(-0.02, 0.2, 72)
+
+
+def workweek(rng: np.random.Generator) -> NDArray[np.float64]:
+    days = np.where(np.arange(56) % 7 < 5, 1.05, 0.35)
+    return days * np.repeat(rng.lognormal(-0.01, 0.15, 8), 7)
+
+
+def jumps(rng: np.random.Generator) -> NDArray[np.float64]:
+    load: list[float] = []
+    while len(load) < 70:
+        load += [0.85 * rng.lognormal(-0.04, 0.28)] * int(1 + rng.geometric(1 / 8))
+    return np.array(load[:70]) * rng.lognormal(-0.005, 0.1, 70)
+
+
+MORE_KINDS = {"deadlines": deadlines, "season": season, "workweek": workweek, "jumps": jumps}
+CHOSEN_ON = ("calm", "fading", "slow", "overload")
+KINDS = (*CHOSEN_ON, "short", "weeks", "spells", *MORE_KINDS)
 
 
 def invented(kind: str, rng: np.random.Generator, more: float = 1.0) -> Workload:
@@ -132,7 +172,8 @@ def measure(kind: str, histories: int) -> None:
                 "%",
                 [round(100 * float(np.mean(known)), 1) if known else float("nan")],
                 data=f"{histories} invented traces, truth {truth[change]:+.1f} %",
-                remark=f"no interval for {histories - len(known)} of {histories}; blocks of "
+                remark=f"the rule was {'chosen on' if kind in CHOSEN_ON else 'not chosen on'} this "
+                f"kind; no interval for {histories - len(known)} of {histories}; blocks of "
                 f"{np.percentile(lengths, 10):.0f} to {np.percentile(lengths, 90):.0f} days; "
                 f"single days hold it in {100 * float(np.mean(before)):.1f} % of {len(before)}",
             )

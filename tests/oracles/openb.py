@@ -116,7 +116,7 @@ def rate(place: str, node: Node, pod: Pod, classes: list[tuple[Pod, float]]) -> 
         return best
     if place == "best_fit":
         cpu_left, gpu_left = (node.cpu - pod.cpu) / 128000, (idle - g) / 8000
-        return math.floor(100 * (1 - 0.5 * cpu_left - 0.5 * gpu_left)), tightest
+        return math.floor(100 * (1 - (0.5 * cpu_left + 0.5 * gpu_left))), tightest
     if place == "dot_product":
         alike = node.cpu / 128000 * pod.cpu / 128000 + idle / 8000 * g / 8000
         return math.floor(100 * (1 - 0.5 * alike)), tightest

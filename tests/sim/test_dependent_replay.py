@@ -28,7 +28,7 @@ def test_a_job_starts_when_its_last_parent_has_ended():
     schedule = simulate(tasks(DIAMOND), Cluster.parse("1x8"), depends="attr_parents")
     assert by_id(schedule) == {"a": 0.0, "b": 10.0, "c": 10.0, "d": 20.0}
     assert by_id(schedule, "wait_s") == dict.fromkeys("abcd", 0.0)
-    assert "3 jobs wait for others, 3 deep" in schedule.notes[-1]
+    assert "3 jobs waiting for others, 3 deep" in schedule.notes[-1]
 
 
 def test_waiting_for_parents_does_not_count_as_waiting_for_room():
@@ -58,7 +58,7 @@ def test_a_column_that_is_not_there_a_repeated_id_and_a_switch_are_refused():
         simulate(tasks(DIAMOND, job_id="same"), cluster, depends="attr_parents")
     with pytest.raises(ParameterError, match="name the column"):
         simulate(tasks(DIAMOND), cluster, depends=True)
-    with pytest.raises(InputError, match="think_s is negative for b"):
+    with pytest.raises(InputError, match="think_s of job b is -"):
         simulate(
             tasks(DIAMOND, think_s=[0.0, -1.0, 0.0, 0.0]), cluster,
             depends="column=attr_parents,think=think_s",
@@ -70,7 +70,7 @@ def test_parents_that_are_not_in_the_trace_count_as_done():
         tasks({"a": "gone", "b": "a"}), Cluster.parse("1x1"), depends="attr_parents"
     )
     assert by_id(schedule) == {"a": 0.0, "b": 10.0}
-    assert "1 named parents are not in the trace" in schedule.notes[-1]
+    assert "1 named parent not in the trace" in schedule.notes[-1]
 
 
 def test_users_think_between_the_end_of_a_job_and_the_next_submission():

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.stats.block_length import correlation_time, days_together, politis_white
+from prophase.stats.block_length import (
+    correlation_time,
+    days_drawn,
+    days_together,
+    memory,
+    politis_white,
+)
 
 
 def remembering(memory: float, days: int = 400) -> np.ndarray:
@@ -35,3 +41,17 @@ def test_what_does_not_vary_or_is_too_short_has_no_dependence():
     assert politis_white(np.arange(3.0)) == 0.0
     assert correlation_time(np.ones(50)) == 1.0
     assert days_together([1.0], [2.0]) == 1
+
+
+def test_chance_in_the_load_of_days_does_not_hide_how_long_a_spell_lasts():
+    signal, noise = remembering(0.9, 2000), np.random.default_rng(1).normal(0, 2, 2000)
+    true = (1 + 0.9) / (1 - 0.9)
+    assert abs(memory(signal + noise, by_chance=4.0) / true - 1) < 0.3
+    assert memory(signal + noise, by_chance=0.0) < true / 2
+
+
+def test_at_least_six_blocks_are_drawn_from_however_long_a_backlog_lasts():
+    fortnights = np.repeat([1.0, 3.0, 1.0], 14)
+    assert days_drawn(fortnights, fortnights, 0.0) == 7
+    assert days_together(fortnights, fortnights) > 7
+    assert days_drawn([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], 0.0) == 1

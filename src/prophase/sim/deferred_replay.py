@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from prophase import units
+from prophase.plural import counted
 from prophase.sim.rules.carbon import Deferral
 from prophase.sim.schedule import Schedule
 from prophase.sim.workload import Workload
@@ -36,7 +37,7 @@ def simulate_deferred(
     back = later.released_at(submit)
     back = replace(back, jobs=back.jobs.drop(columns=_SUBMITTED))
     moved = held[held > 0]
-    said = f"{len(moved):,} jobs were held back for a cleaner hour" + (
+    said = f"{counted(len(moved), 'job')} held back for a cleaner hour" + (
         f", for {units.duration(float(moved.mean()))} on average; waits count that"
         if len(moved)
         else ""

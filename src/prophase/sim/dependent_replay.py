@@ -65,7 +65,7 @@ def _said(
     """Say how many jobs wait for others, and what the cluster adds to the critical paths."""
     children = len(np.unique(graph.child))
     said = [
-        f"{children:,} jobs wait for others, {len(graph.levels):,} deep; they count as submitted "
+        f"{counted(children, 'job')} waiting for others, {len(graph.levels):,} deep; submitted "
         f"when the last parent ends. Replayed in {counted(rounds, 'round')}, until ends and "
         "submissions agreed"
     ]
@@ -80,5 +80,5 @@ def _said(
             f"longest chains of jobs alone take {units.duration(float(ideal.mean()))}"
         )
     if graph.unknown:
-        said.append(f"{graph.unknown:,} named parents are not in the trace and count as done")
+        said.append(f"{counted(graph.unknown, 'named parent')} not in the trace, taken for done")
     return said

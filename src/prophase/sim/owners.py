@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.workload import Workload
 
@@ -125,8 +126,7 @@ def _checked(shares: pd.DataFrame) -> pd.DataFrame:
             f"the table of shares gives user {user!r} a parent: users stand below their account, "
             "accounts below a parent."
         )
-    if not (table["share"] > 0).all():
-        raise InputError("the table of shares has a share that is not above 0.")
+    table["share"] = number_column(shares, "share", "table of shares", above=0)
     named = table[table["user"] != ""]
     if named["user"].duplicated().any():
         twice = named.loc[named["user"].duplicated(), "user"].iloc[0]

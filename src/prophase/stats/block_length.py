@@ -18,6 +18,8 @@ from prophase.stats.blocks import Floats
 _NONE = 0.05
 #: fewer values in a row show no dependence that could be told from chance
 _FEWEST = 5
+#: blocks that a series is divided into at least
+_BLOCKS = 6
 
 
 def days_together(load: ArrayLike, waiting: ArrayLike) -> int:
@@ -44,6 +46,54 @@ def days_together(load: ArrayLike, waiting: ArrayLike) -> int:
     of_load = 2 * politis_white(np.asarray(load, np.float64))
     of_waiting = correlation_time(np.asarray(waiting, np.float64))
     return max(1, math.ceil(of_load - 1e-9), math.ceil(of_waiting - 0.5))
+
+
+def days_drawn(load: ArrayLike, waiting: ArrayLike, by_chance: float) -> int:
+    """Return how many days in a row resampled traces keep together, at most a sixth of all.
+
+    As many as a block needs, and twice as many as the load remembers itself behind what varies by
+    chance. Where that would leave fewer than six blocks, six it is. The interval of a paired
+    change is then wide, and holds the truth; if only those traces were answered that look as if
+    short blocks would do, it would do so less often (``benchmarks/quality/backlog_coverage.py``).
+
+    Parameters
+    ----------
+    by_chance : float
+        Variance of a day's load if jobs came independently: the sum of their squared work.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> fortnights = np.repeat(rng.exponential(size=9), 14)
+    >>> days_drawn(fortnights, fortnights, 0.0)
+    21
+    """
+    work = np.asarray(load, np.float64)
+    needed = max(days_together(work, waiting), math.ceil(2 * memory(work, by_chance) - 1e-9))
+    return max(1, min(needed, len(work) // _BLOCKS))
+
+
+def memory(load: Floats, by_chance: float) -> float:
+    """Return the correlation time of the load behind what varies by chance.
+
+    Chance adds to how much days differ, not to how much neighbours have in common, and hides how
+    long a busy spell lasts. A first-order autoregression, with the correlation corrected for the
+    length of the series (Marriott and Pope 1954).
+
+    Examples
+    --------
+    >>> memory(np.repeat([1.0, 5.0, 2.0, 6.0], 5), by_chance=0.5) > memory(np.arange(20.0) % 5, 0.5)
+    True
+    """
+    count, away = len(load), load - load.mean()
+    if count < _FEWEST:
+        return 1.0
+    own, next_to_it = away @ away / count - by_chance, away[:-1] @ away[1:] / count
+    if own <= 0 or next_to_it <= 0:
+        return 1.0
+    share = min(next_to_it / own, 1.0)
+    kept = min((count * share + 1) / (count - 3), 1 - 1 / count)
+    return float((1 + kept) / (1 - kept))
 
 
 def politis_white(values: Floats) -> float:

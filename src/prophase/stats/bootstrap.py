@@ -84,7 +84,9 @@ def statistics(
     return estimates
 
 
-def from_draws(draws: ArrayLike, blocks: int, *, unit: str = "day") -> Estimate:
+def from_draws(
+    draws: ArrayLike, blocks: int, *, unit: str = "day", recorded: float | None = None
+) -> Estimate:
     """Return the mean of a number over resampled traces, and its interval.
 
     More draws make the ends steadier, not closer: what limits them is the number of blocks. Below
@@ -97,6 +99,8 @@ def from_draws(draws: ArrayLike, blocks: int, *, unit: str = "day") -> Estimate:
         The number on each resampled trace; NaN and infinity where it is not defined.
     blocks : int
         Blocks that were drawn from.
+    recorded : float, optional
+        The number on the trace itself, which is then the value, instead of the mean of the draws.
 
     Examples
     --------
@@ -109,11 +113,12 @@ def from_draws(draws: ArrayLike, blocks: int, *, unit: str = "day") -> Estimate:
     made = np.asarray(draws, np.float64)
     drawn, weight = made[np.isfinite(made)], np.ones(blocks)
     middle = float(drawn.mean()) if len(drawn) else math.nan
+    middle = middle if recorded is None else recorded
     why = why_too_short(weight, unit) or why_too_few(len(made)) or _why_not(drawn, len(made))
     if why:
         return Estimate(middle, n=len(made), blocks=blocks, reason=why)
     # the mean of the draws is not the number on the history itself
-    own = math.sqrt(1 + 1 / len(drawn))
+    own = math.sqrt(1 + 1 / len(drawn)) if recorded is None else 1.0
     return _spread(own * drawn, weight, middle, unit, len(made), LEVEL)
 
 

@@ -171,7 +171,8 @@ def _drawn(kept: SavedSweep) -> str:
     drawn, seeds = kept.result.drawn, kept.plan.seeds
     if drawn.why_not or not seeds:
         return ""
-    held = "" if kept.plan.block_h is not None else ", long enough to hold the backlog"
+    chosen = kept.plan.block_h is not None or drawn.broken
+    held = "" if chosen else ", long enough to hold the backlog"
     return f"; 95 % intervals: {seeds} resampled traces from {drawn.told()}{held}"
 
 
@@ -179,6 +180,8 @@ def _interval_remark(kept: SavedSweep, rows: Sequence[JsonObject]) -> str:
     drawn, seeds = kept.result.drawn, kept.plan.seeds
     if drawn.why_not or not seeds:
         return f"No intervals: {drawn.why_not or 'no trace was resampled (seeds 0)'}."
+    if drawn.broken:
+        return f"Intervals of behind_best alone, and wide: {drawn.broken}."
     return interval_remark(drawn.independent, seeds, rows, kept.measures[0])
 
 

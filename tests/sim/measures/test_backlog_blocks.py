@@ -23,17 +23,19 @@ def schedule(loads: list[float], gpus: int = 1):
 def test_days_that_do_not_hang_together_are_the_blocks():
     rng = np.random.default_rng(1)
     calm = schedule(rng.uniform(0.1, 0.6, 40).tolist())
-    together, days = days_of_backlog(calm)
-    assert days == 40
+    found = days_of_backlog(calm)
+    assert found.all == 40
     assert backlog_blocks(calm).count <= 40
-    assert together < 8
+    assert found.together < 8
     assert not why_too_few(backlog_blocks(calm))
 
 
 def test_a_backlog_of_weeks_makes_blocks_of_weeks():
     busy = schedule(([1.9] * 12 + [0.1] * 12) * 2)
-    together, days = days_of_backlog(busy)
-    assert days == 48
+    found = days_of_backlog(busy)
+    together = found.together
+    assert found.all == 48
+    assert found.drawn == 8
     assert together > 7
     blocks = backlog_blocks(busy)
     assert blocks.count == -(-48 // together)

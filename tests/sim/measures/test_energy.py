@@ -83,16 +83,16 @@ def test_jobs_that_may_wait_do_and_their_wait_counts_from_the_submission():
     assert later.workload.jobs.columns.tolist() == made.jobs.columns.tolist()
     saved = plain.energy(WATTS, DAY)[1]["co2_kg"] - later.energy(WATTS, DAY)[1]["co2_kg"]
     assert saved.tolist() == pytest.approx([5 * 0.3, 0.0])
-    assert "1 jobs were held back for a cleaner hour, for 1 h" in later.notes[-1]
+    assert "1 job held back for a cleaner hour, for 1 h" in later.notes[-1]
 
 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
         ({"time_s": [0, 1]}, r"needs the columns time_s and g_per_kwh\. It has: time_s"),
-        ({"time_s": [0, 0], "g_per_kwh": [1, 1]}, "row 2 of the table does not come after"),
-        ({"time_s": [0, 1], "g_per_kwh": [1, -1]}, "row 2 .* negative"),
-        ({"time_s": [0, 1], "g_per_kwh": [1, "x"]}, "row 2 .* is not a number"),
+        ({"time_s": [0, 0], "g_per_kwh": [1, 1]}, "row 2 does not come after"),
+        ({"time_s": [0, 1], "g_per_kwh": [1, -1]}, "g_per_kwh of row 2 is -1"),
+        ({"time_s": [0, 1], "g_per_kwh": [1, "x"]}, "g_per_kwh of row 2 is 'x'"),
         ({"time_s": [0], "g_per_kwh": [1]}, "at least two rows"),
     ],
 )
@@ -105,7 +105,7 @@ def test_power_that_cannot_be_is_refused():
     schedule = simulate(jobs(request_gpus=[1.0]), Cluster.parse("1x8 V100"))
     with pytest.raises(InputError, match="no row of 'V100', nor of"):
         schedule.energy(WATTS[1:])
-    with pytest.raises(InputError, match="type A has a busy node that takes less"):
+    with pytest.raises(InputError, match="a busy node of type A takes less"):
         schedule.energy(WATTS.assign(busy_w=[5000.0, 100.0]))
     with pytest.raises(InputError, match="lacks busy_w"):
         schedule.energy(WATTS.drop(columns="busy_w"))

@@ -44,7 +44,7 @@ def test_a_wide_job_uses_more(replay):
     ("shares", "said"),
     [
         ({"who": ["ann"], "share": [1.0]}, "needs the columns user and share.*who, share"),
-        ({"user": ["ann"], "share": [0.0]}, "not above 0"),
+        ({"user": ["ann"], "share": [0.0]}, "number above 0"),
         ({"user": ["ann", "ann"], "share": [1.0, 2.0]}, "names user 'ann' twice"),
     ],
 )

@@ -37,7 +37,10 @@ def test_a_job_longer_than_the_hours_admit_waits_for_the_next_and_holds_up_nobod
         (pd.DataFrame({"from_s": [0.0]}), "to_s"),
         (pd.DataFrame({"from_s": [5.0], "to_s": [1.0]}), "no time span"),
         (pd.DataFrame({"from_s": [0.0, 5.0], "to_s": [9.0, 12.0]}), "before those before them"),
-        (pd.DataFrame({"from_s": [0.0], "to_s": [9.0], "longest_s": [0.0]}), "0 or less"),
+        (
+            pd.DataFrame({"from_s": [0.0], "to_s": [9.0], "longest_s": [0.0]}),
+            "is 0. Write a number above 0",
+        ),
     ],
 )
 def test_hours_that_make_no_sense_are_refused(table, said):

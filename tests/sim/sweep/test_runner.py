@@ -191,8 +191,8 @@ def test_a_sweep_says_what_a_replay_says_and_draws_blocks_that_hold_the_backlog(
     jobs = pd.DataFrame({"submit_s": submit, "duration_s": rng.exponential(6000, 900)})
     workload = Workload.from_jobs(jobs.assign(job_id=jobs.index.astype(str), request_gpus=1.0))
     result = run_sweep(workload, SweepPlan(["1x4"], seeds=8))
-    assert len(result.cells) == 1
-    assert "fewer than 4 blocks" in result.drawn.why_not
+    assert len(result.cells) == 9
+    assert "break up the backlog" in result.drawn.broken
     row = result.ranked().iloc[0]
     assert row["mean_wait_s"] == simulate(workload, Cluster.parse("1x4")).wait_s.mean()
     assert pd.isna(row["mean_wait_s_low"])

@@ -12,7 +12,7 @@ from prophase.errors import InputError
 from prophase.sim.cluster import PLENTY, UNNAMED, Cluster
 from prophase.sim.job_times import JobTimes
 from prophase.sim.rules.carbon import CarbonSeries
-from prophase.sim.rules.parsing import as_table, at_least
+from prophase.sim.rules.parsing import as_table, at_least, number_column
 from prophase.sim.signatures import CPU, GPU_TYPE, GPUS, Floats
 
 _JOULE_PER_KWH = 3.6e6
@@ -40,15 +40,14 @@ class Power:
         missing = {"gpu_type", "idle_w", "busy_w"} - set(self.table.columns)
         if missing:
             raise InputError(f"the table of power lacks {', '.join(sorted(missing))}.")
-        watts = self.table[["idle_w", "busy_w"]].apply(pd.to_numeric, errors="coerce")
-        for rows, what in (
-            (watts.isna().any(axis=1) | (watts < 0).any(axis=1), "watts that are no number from 0"),
-            (watts["busy_w"] < watts["idle_w"], "a busy node that takes less than an idle one"),
-        ):
-            if rows.any():
-                raise InputError(
-                    f"power: type {self.table.loc[rows, 'gpu_type'].iloc[0]} has {what}."
-                )
+        idle, busy = (
+            number_column(self.table, name, "power", least=0) for name in ("idle_w", "busy_w")
+        )
+        if (busy < idle).any():
+            raise InputError(
+                f"power: a busy node of type {self.table.loc[busy < idle, 'gpu_type'].iloc[0]} "
+                "takes less than an idle one. Exchange idle_w and busy_w."
+            )
 
     @classmethod
     def of(cls, given: Power | pd.DataFrame | str) -> Power:

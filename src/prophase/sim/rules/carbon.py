@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
-from prophase.sim.rules.parsing import as_table, at_least
+from prophase.sim.rules.parsing import as_table, at_least, number_column
 from prophase.sim.signatures import Floats
 from prophase.sim.workload import Workload
 
@@ -45,15 +45,14 @@ class CarbonSeries:
         if found is None or not {"time_s", "g_per_kwh"} <= set(found.columns):
             has = "" if found is None else f" It has: {', '.join(map(str, found.columns))}."
             raise InputError(f"the table of carbon needs the columns time_s and g_per_kwh.{has}")
-        time = pd.to_numeric(found["time_s"], errors="coerce").to_numpy(np.float64)
-        grams = pd.to_numeric(found["g_per_kwh"], errors="coerce").to_numpy(np.float64)
-        for rows, what in (
-            (~np.isfinite(time) | ~np.isfinite(grams), "is not a number"),
-            (grams < 0, "has a negative g_per_kwh"),
-            (np.diff(time, prepend=-np.inf) <= 0, "does not come after the one before"),
-        ):
-            if rows.any():
-                raise InputError(f"carbon: row {int(np.argmax(rows)) + 1} of the table {what}.")
+        time = number_column(found, "time_s", "carbon")
+        grams = number_column(found, "g_per_kwh", "carbon", least=0)
+        back = np.diff(time, prepend=-np.inf) <= 0
+        if back.any():
+            raise InputError(
+                f"carbon: time_s of row {int(np.argmax(back)) + 1} does not come after the one "
+                "before. Sort the table by time_s, one row per instant."
+            )
         if len(time) < 2:
             raise InputError(
                 "carbon: give at least two rows, so that the length of a step is known."

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
+from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.workload import Workload
 
@@ -70,10 +71,11 @@ class Cohorts:
             raise InputError(f"cohorts per {owner}: the job table has no column {owner}.")
         names = table[owner].astype(str)
         if names.duplicated().any():
-            raise InputError(f"cohorts: {owner} {names[names.duplicated()].iloc[0]} stands twice.")
-        nominal = _numbers(table, "gpus", np.nan)
-        if np.isnan(nominal).any():
-            raise InputError(f"cohorts: {owner} {names[np.isnan(nominal)].iloc[0]} has no gpus.")
+            raise InputError(
+                f"cohorts: {owner} {names[names.duplicated()].iloc[0]} stands twice. Give each "
+                f"{owner} one row."
+            )
+        nominal = number_column(table, "gpus", "cohorts", least=0)
         lone = "alone: " + names
         cohort = table["cohort"].where(table["cohort"].notna(), lone) if "cohort" in table else lone
         owners = workload.jobs[owner].fillna("").astype(str)
@@ -120,10 +122,7 @@ class Cohorts:
 def _numbers(table: pd.DataFrame, name: str, default: float) -> Floats:
     if name not in table:
         return np.full(len(table), default)
-    values = pd.to_numeric(table[name], errors="coerce").fillna(default).to_numpy(np.float64)
-    if (values < 0).any():
-        raise InputError(f"cohorts: {name} = {values.min():g} is negative.")
-    return values
+    return number_column(table, name, "cohorts", least=0, finite=False, missing=default)
 
 
 def _whom(table: pd.DataFrame, name: str, default: str) -> Ints:

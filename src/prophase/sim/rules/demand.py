@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.sim.rules.parsing import at_least
+from prophase.sim.rules.parsing import at_least, number_column
 from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, ASK_MEMORY, Floats, Ints
 from prophase.sim.workload import Workload
 
@@ -43,12 +43,7 @@ class PhasedDemand:
         if not columns & set(_HELD):
             raise InputError(f"the table of demand lacks {' or '.join(sorted(_HELD))}.")
         for column in columns & {"after_s", _USED, *_HELD}:
-            values = pd.to_numeric(self.table[column], errors="coerce")
-            if wrong := int((~np.isfinite(values) | (values < 0)).sum()):
-                raise InputError(
-                    f"the table of demand has {wrong:,} rows whose {column} is not a number of at "
-                    "least 0."
-                )
+            number_column(self.table, column, "table of demand", least=0)
 
     def jobs(self, workload: Workload) -> PhasedJobs:
         """Return when each job's phases begin, and its request in each."""

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
-from prophase.sim.rules.parsing import as_rule
+from prophase.sim.rules.parsing import as_rule, number_column
 from prophase.sim.signatures import Floats, Ints
-from prophase.sim.workload import Workload, name_some
+from prophase.sim.workload import Workload
 
 _BETWEEN = re.compile(r"[\s|;,]+")
 #: jobs of a cycle that a message names
@@ -57,12 +57,7 @@ class Dependencies:
         child, parent, unknown = _edges(jobs, self.column, row_of)
         lag = np.full(len(jobs), np.nan)
         if self.think is not None:
-            lag = pd.to_numeric(jobs[self.think], errors="coerce").to_numpy(np.float64)
-            if (lag < 0).any():
-                raise InputError(
-                    f"depends: {self.think} is negative for {name_some(ids[lag < 0])}. "
-                    "Correct these rows."
-                )
+            lag = number_column(jobs, self.think, "depends", least=0, missing=np.nan)
         graph = DependencyGraph(child, parent, lag, unknown)
         left = graph.never_released
         if left.size:

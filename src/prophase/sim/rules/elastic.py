@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
-from prophase.sim.rules.parsing import at_least
+from prophase.sim.rules.parsing import at_least, number_column
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
@@ -71,8 +71,8 @@ class Elastic:
         missing = {"workers", "speedup"} - set(self.table.columns)
         if missing:
             raise InputError(f"the table of speed-ups lacks {', '.join(sorted(missing))}.")
-        if not (self.table["speedup"] > 0).all() or not (self.table["workers"] > 0).all():
-            raise InputError("the table of speed-ups has a number that is not above 0.")
+        for column in ("workers", "speedup"):
+            number_column(self.table, column, "table of speed-ups", above=0)
 
     def jobs(self, workload: Workload) -> ElasticJobs:
         """Return the workload as workers of one GPU each, and what each job may have."""
@@ -148,5 +148,5 @@ class ElasticJobs:
 def _column(workload: Workload, name: str, default: int) -> Ints:
     if name not in workload.jobs:
         return np.full(len(workload), default, np.int64)
-    given = pd.to_numeric(workload.jobs[name], errors="coerce").fillna(default)
-    return given.to_numpy(np.int64)
+    given = number_column(workload.jobs, name, "elastic", least=1, missing=default)
+    return given.astype(np.int64)

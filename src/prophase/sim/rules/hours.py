@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import Floats
 
 
@@ -29,15 +30,19 @@ def hours_matrix(hours: pd.DataFrame) -> Floats:
             "the table of hours needs the columns from_s and to_s, and may have longest_s. "
             f"It has: {', '.join(map(str, hours.columns))}."
         )
-    found = hours.reindex(columns=["from_s", "to_s", "longest_s"]).astype(float)
-    found["longest_s"] = found["longest_s"].fillna(np.inf)
-    rows: Floats = found.sort_values("from_s").to_numpy(np.float64)
+    found = hours.reindex(columns=["from_s", "to_s", "longest_s"])
+    columns = [
+        number_column(found, name, "hours", finite=name == "from_s") for name in ("from_s", "to_s")
+    ]
+    columns.append(
+        number_column(found, "longest_s", "hours", above=0, finite=False, missing=np.inf)
+    )
+    rows: Floats = np.column_stack(columns)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
     begin, end = rows[:, 0], rows[:, 1]
     if not (np.isfinite(begin) & (end > begin)).all():
         bad = rows[~(np.isfinite(begin) & (end > begin))][0]
         raise InputError(f"hours from {bad[0]:g} to {bad[1]:g} are no time span.")
-    if (rows[:, 2] <= 0).any():
-        raise InputError("hours: longest_s is 0 or less; leave such hours to the calendar.")
     if (begin[1:] < end[:-1]).any():
         late = int(np.argmax(begin[1:] < end[:-1]))
         raise InputError(f"hours from {begin[late + 1]:g} begin before those before them end.")

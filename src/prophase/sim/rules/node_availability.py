@@ -11,7 +11,7 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.kernels.dynamic.array_layout import DRAIN, LOSE, RETURN, Rules
-from prophase.sim.rules.parsing import at_least
+from prophase.sim.rules.parsing import at_least, number_column
 from prophase.sim.signatures import Floats, Ints
 
 
@@ -60,17 +60,25 @@ def calendar_events(calendar: pd.DataFrame, cluster: Cluster) -> tuple[Floats, I
             "the calendar needs the columns from_s, to_s, and either node_id or share. "
             f"It has: {', '.join(map(str, calendar.columns))}."
         )
+    number_column(calendar, "from_s", "calendar")
+    if "to_s" in calendar:
+        number_column(calendar, "to_s", "calendar", finite=False, missing=np.inf)
+    if "share" in who:
+        number_column(calendar, "share", "calendar", least=0, most=1)
     place = {str(name): row for row, name in enumerate(cluster.nodes["node_id"])}
     times: list[float] = []
     rows: list[tuple[int, int]] = []
     for line, row in enumerate(calendar.to_dict("records"), start=1):
         begin, end = float(row["from_s"]), float(row.get("to_s", np.nan))
         if not np.isfinite(begin) or end < begin:
-            raise InputError(f"calendar line {line}: from {begin:g} to {end:g} is no time span.")
+            raise InputError(
+                f"calendar line {line}: from {begin:g} to {end:g} is no time span. Give a to_s "
+                "after from_s, or none for good."
+            )
         if "share" in who:
-            if not 0 <= row["share"] <= 1:
-                raise InputError(f"calendar line {line}: share {row['share']} is not in 0 to 1.")
-            away = list(range(len(cluster) - round(row["share"] * len(cluster)), len(cluster)))
+            away = list(
+                range(len(cluster) - round(float(row["share"]) * len(cluster)), len(cluster))
+            )
         elif str(row["node_id"]) in place:
             away = [place[str(row["node_id"])]]
         else:

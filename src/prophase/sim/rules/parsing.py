@@ -9,7 +9,9 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase import units
 from prophase.errors import InputError, MissingFileError, ParameterError, not_among
@@ -18,7 +20,8 @@ from prophase.errors import InputError, MissingFileError, ParameterError, not_am
 def at_least(what: str, value: float, least: float, *, finite: bool = True) -> None:
     """Refuse a number that is not at least so large."""
     if not value >= least or (finite and not math.isfinite(value)):
-        raise ParameterError(f"{what} = {value:g}: give a number of at least {least:g}.")
+        kind = "a finite number" if math.isinf(value) else "a number"
+        raise ParameterError(f"{what} = {value:g}: give {kind} of at least {least:g}.")
 
 
 _Rule = TypeVar("_Rule")
@@ -87,6 +90,56 @@ def as_table(value: pd.DataFrame | str | Path | None, name: str) -> pd.DataFrame
     if table.empty:
         raise InputError(f"{name}: {path} has no rows.")
     return table
+
+
+def number_column(
+    table: pd.DataFrame,
+    column: str,
+    what: str,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    finite: bool = True,
+    missing: float | None = None,
+) -> NDArray[np.float64]:
+    """Return a column as numbers; words, and numbers out of bounds, are refused with their row.
+
+    Parameters
+    ----------
+    what : str
+        Whose table it is, for the message.
+    least, above, most : float
+        Bounds; all but ``above`` are allowed themselves.
+    finite : bool
+        Refuse infinity, too.
+    missing : float, optional
+        What an empty cell stands for; a number is needed everywhere if it is not given.
+
+    Examples
+    --------
+    >>> number_column(pd.DataFrame({"gpus": ["8", None]}), "gpus", "quotas", missing=0.0).tolist()
+    [8.0, 0.0]
+    """
+    cells = table[column]
+    found = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    empty = (cells.isna() | (cells.astype(str).str.strip() == "")).to_numpy(np.bool_)
+    if missing is not None:
+        found = np.where(empty, missing, found)
+    right = (found >= least) & (found > above) & (found <= most)
+    right &= np.isfinite(found) | (not finite)
+    right |= empty & (missing is not None)
+    if not right.all():
+        row = int(np.argmin(right))
+        bounds = [f"of at least {least:g}"] * (least > -math.inf)
+        bounds += [f"above {above:g}"] * (above > -math.inf)
+        bounds += [f"up to {most:g}"] * (most < math.inf)
+        job = f"job {table['job_id'].iloc[row]}" if "job_id" in table else f"row {row + 1}"
+        seen = f"{str(cells.iloc[row])!r}" if np.isnan(found[row]) else f"{found[row]:g}"
+        given = "is empty" if empty[row] else f"is {seen}"
+        wanted = " ".join(["a finite number" if finite else "a number", " and ".join(bounds)])
+        raise InputError(f"{what}: {column} of {job} {given}. Write {wanted.rstrip()}.")
+    return found
 
 
 def _pairs(text: str, name: str) -> dict[str, str]:

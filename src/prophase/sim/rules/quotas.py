@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from prophase.errors import InputError
 from prophase.sim.kernels.dynamic import array_layout as r
+from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
@@ -49,6 +50,8 @@ def quota_matrix(quotas: pd.DataFrame, workload: Workload) -> tuple[Ints, Ints]:
             f"the quota table needs the column {' or '.join(_SCOPES)}, and at least one of "
             f"{', '.join(_LIMITS)}. It has: {', '.join(map(str, quotas.columns))}."
         )
+    for name in limits:
+        number_column(quotas, name, "quotas", least=0, finite=False, missing=np.inf)
     rows: list[Ints] = []
     quota_of = np.full((len(workload), len(_SCOPES)), -1, np.int64)
     for place, scope in enumerate(_SCOPES):
@@ -62,7 +65,8 @@ def quota_matrix(quotas: pd.DataFrame, workload: Workload) -> tuple[Ints, Ints]:
         owners = workload.jobs[scope].fillna("").astype(str)
         known = {str(row[scope]): row for row in named.to_dict("records")}
         if len(known) < len(named):
-            raise InputError(f"quotas: a {scope} is named twice.")
+            twice = named.loc[named[scope].astype(str).duplicated(), scope].iloc[0]
+            raise InputError(f"quotas: {scope} {twice} is named twice. Give each one row.")
         codes, names = pd.factorize(owners)
         row_of = np.full(len(names), -1, np.int64)
         for number, owner in enumerate(names):
@@ -102,10 +106,8 @@ def _limits(row: Mapping[Hashable, Any], limits: list[str]) -> Ints:
     line[: len(_LIMITS)] = _ENDLESS
     for name in limits:
         value = float(str(row[name]))
-        if np.isnan(value):
+        if not np.isfinite(value):
             continue
-        if value < 0:
-            raise InputError(f"quotas: {name} = {value:g} is negative.")
         place, factor = _LIMITS[name]
         line[place] = int(value * factor)
     return line

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from prophase.errors import InputError
 from prophase.sim.cluster import Cluster
+from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.workload import Workload
 
@@ -49,12 +50,18 @@ class Reservations:
             )
         if owner not in workload.jobs:
             raise InputError(f"reservations per {owner}: the job table has no column {owner}.")
-        begin, end = (table[name].to_numpy(np.float64) for name in ("from_s", "to_s"))
+        begin, end = (
+            number_column(table, name, "reservations", finite=name == "from_s")
+            for name in ("from_s", "to_s")
+        )
         if not (end > begin).all() or not np.isfinite(begin).all():
             line = int(np.argmin((end > begin) & np.isfinite(begin)))
             raise InputError(
-                f"reservation {line + 1}: from {begin[line]:g} to {end[line]:g} is no time span."
+                f"reservation {line + 1}: from {begin[line]:g} to {end[line]:g} is no time span. "
+                "Give a to_s after from_s."
             )
+        if "nodes" in table:
+            number_column(table, "nodes", "reservations", least=1, most=len(cluster), missing=0.0)
         of_job = workload.jobs[owner].fillna("").astype(str).to_numpy()
         limit = workload.jobs.get("time_limit_s", pd.Series(np.nan, workload.jobs.index))
         known = pd.to_numeric(limit, errors="coerce").to_numpy(np.float64)

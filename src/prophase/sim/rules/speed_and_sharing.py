@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
-from prophase.sim.rules.parsing import as_rule, at_least
+from prophase.sim.rules.parsing import as_rule, at_least, number_column
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats, Ints
 from prophase.sim.workload import Workload
 
@@ -47,8 +47,7 @@ class Sharing:
             missing = {"kind", "neighbour", "speed"} - set(self.table.columns)
             if missing:
                 raise InputError(f"the sharing table lacks {', '.join(sorted(missing))}.")
-            if not self.table["speed"].between(0, 10, inclusive="right").all():
-                raise InputError("the sharing table has a speed that is not above 0.")
+            number_column(self.table, "speed", "sharing table", above=0, most=10)
 
     @property
     def slows(self) -> bool:
@@ -100,8 +99,7 @@ class Speeds:
         missing = {"gpu_type", "speed"} - set(self.table.columns)
         if missing:
             raise InputError(f"the table of speeds lacks {', '.join(sorted(missing))}.")
-        if not (self.table["speed"] > 0).all():
-            raise InputError("the table of speeds has a speed that is not above 0.")
+        number_column(self.table, "speed", "table of speeds", above=0)
 
     def matrix(self, kinds: list[str], gpu_types: tuple[str, ...]) -> Floats:
         """Return the speed of each kind on each GPU type of the cluster."""

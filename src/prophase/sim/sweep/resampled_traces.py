@@ -155,12 +155,14 @@ class DrawnBlocks:
     """How a trace is drawn anew: blocks of ``block_h`` hours, ``run`` of them in a row.
 
     ``why_not`` says why there is no interval: the trace is too short for blocks of that length.
+    ``broken`` says why resampled traces tell how a change varies, but not how long jobs wait.
     """
 
     block_h: float
     run: int
     blocks: int
     why_not: str = ""
+    broken: str = ""
 
     @property
     def independent(self) -> int:
@@ -186,20 +188,22 @@ def blocks_for(
     """
     if policy.get("depends"):
         torn = "jobs wait for others, and resampled days would tear them apart"
-        return DrawnBlocks(_DAY_H, 1, Resampler(workload).blocks, torn)
+        return DrawnBlocks(_DAY_H, 1, Resampler(workload).blocks, torn, torn)
     if block_h is not None:
         return DrawnBlocks(block_h, 1, Resampler(workload, block_h).blocks)
     settings = {**policy, "leave_out_unfit": True}
-    run, blocks = days_of_backlog(simulate(workload, cluster, **settings))
-    why_not = ""
-    if blocks // run < LEAST_BLOCKS:
-        held = f"the load and the backlog hold together for {run} days" if run > 1 else ""
-        whole = f"the trace has only {counted(blocks, 'day')}"
-        why_not = (
-            f"{held + ', and ' * bool(held)}{whole}: fewer than {LEAST_BLOCKS} blocks that could "
-            "be drawn from"
+    days = days_of_backlog(simulate(workload, cluster, **settings))
+    whole = f"the trace has only {counted(days.all, 'day')}"
+    if days.all < LEAST_BLOCKS:
+        why_not = f"{whole}: fewer than {LEAST_BLOCKS} blocks that could be drawn from"
+        return DrawnBlocks(_DAY_H, days.drawn, days.all, why_not, why_not)
+    broken = ""
+    if days.all // days.together < LEAST_BLOCKS:
+        broken = (
+            f"the load and the backlog hold together for {days.together} days, and {whole}: "
+            "resampled traces break up the backlog, and wait less"
         )
-    return DrawnBlocks(_DAY_H, run, blocks, why_not)
+    return DrawnBlocks(_DAY_H, days.drawn, days.all, "", broken)
 
 
 def interval_of_resamples(values: Floats, blocks: int) -> Estimate:
@@ -259,22 +263,18 @@ def recorded_change(
     (-200.0, True)
     """
     then, now = recorded
-    half = from_draws(drawn[1] - drawn[0], blocks, unit="block")
-    found = replace(half, value=now - then)
-    if not half.known:
+    found = from_draws(drawn[1] - drawn[0], blocks, unit="block", recorded=now - then)
+    if not found.known:
         return found
     both = np.isfinite(drawn[1] - drawn[0])
     before, after = drawn[0][both], drawn[1][both]
     if min(then, now, float(before.min()), float(after.min())) > 0:
         factors = np.log(after / before)
-        spread = from_draws(factors, blocks, unit="block")
+        spread = from_draws(factors, blocks, unit="block", recorded=math.log(now / then))
         if spread.known and np.std(factors, ddof=1) < _STEADY:
-            low, high = (
-                then * (now / then * math.exp(side) - 1)
-                for side in (-spread.half_width, spread.half_width)
-            )
+            low, high = (then * (math.exp(end) - 1) for end in (spread.low, spread.high))
             return replace(found, low=low, high=high, method=f"paired factor, {spread.method}")
-    return replace(found, low=now - then - half.half_width, high=now - then + half.half_width)
+    return found
 
 
 def recorded_level(recorded: float, drawn: Floats, blocks: int) -> Estimate:

@@ -111,6 +111,8 @@ class SweepResult:
         then = 0.0 if before is None else float(before[AS_RECORDED])
         if self.drawn.why_not or not len(draws):
             return Estimate(now - then, reason=self.drawn.why_not or "no trace was resampled")
+        if before is None and self.drawn.broken:
+            return Estimate(now, reason=self.drawn.broken)
         if before is None:
             return recorded_level(now, draws, self.drawn.independent)
         other = before.drop(AS_RECORDED).to_numpy(float)

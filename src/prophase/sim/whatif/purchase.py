@@ -194,8 +194,8 @@ def cheapest_mix(
     blocks = blocks_for(now.workload, now.cluster, now.policy)
     holds_on, drawn = None, 0
     notes = [f"{one.scenario.name}: {one.stopped}" for one in searches if one.stopped]
-    if blocks.why_not:
-        notes.append(f"Not tried on other traces like this one: {blocks.why_not}.")
+    if blocks.broken:
+        notes.append(f"Not tried on other traces like this one: {blocks.broken}.")
     elif seeds:
         progress("trying the answer on resampled traces", None)
         ((_, draw),) = drawing([search.scenario], blocks)

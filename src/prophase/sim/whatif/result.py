@@ -92,10 +92,9 @@ def what_if(
         quiet = "No intervals: no trace was resampled (seeds 0)."
     drawn = f"95 % interval: {seeds} resampled traces from {blocks.told()}"
     if block_h is None:
-        drawn += (
-            ", long enough to hold the backlog; the change in percent that such traces show, times "
-            "the recorded baseline"
-        )
+        drawn += ", long enough to hold the backlog" if not blocks.broken else ""
+        drawn += "; the change in percent that such traces show, times the recorded baseline"
+        drawn += f". Wide, because {blocks.broken}" if blocks.broken else ""
     told = [
         f"Baseline: {base}. {measure} and change: on the trace as recorded, the same jobs in every "
         "scenario.",

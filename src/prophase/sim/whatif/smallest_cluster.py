@@ -133,7 +133,7 @@ def smallest_clusters(
     blocks = blocks or blocks_for(first.workload, first.cluster, first.policy)
     drawn = drawing(scenarios, blocks)
     require_blocks(drawn[0][1], seeds, chosen=True)
-    seeds = AS_RECORDED if blocks.why_not else seeds
+    seeds = AS_RECORDED if blocks.broken else seeds
     hopeless = {
         number: why
         for number, (scenario, _) in enumerate(drawn)
