@@ -26,8 +26,7 @@ traces in percent of what they wait now, from many independent ones. `compare_sc
 recorded with its 95 % interval, or none.
 
 One row per kind and change: how many of the given intervals hold the truth (asked are 90 to 98 %);
-beside it how many traces got none, how long the chosen blocks were, and what single days would have
-given (the rule before: `block_h=24`).
+beside it how many traces got none, and how long the chosen blocks were.
 
     python benchmarks/quality/backlog_coverage.py [HISTORIES [KIND ...]]
 """
@@ -50,7 +49,7 @@ from record import Measurement, record
 DAY_S, RUN_S, SERVERS = 86_400.0, 8_640.0, 4
 HISTORIES = 150
 #: traces behind each truth
-TRUTH = 2000
+TRUTH = 1000
 NOW, MORE = Cluster.parse(f"{SERVERS}x1"), Cluster.parse(f"{SERVERS + 1}x1")
 CHANGES = ("add", "load")
 
@@ -149,7 +148,6 @@ def held(found: ScenarioComparison, truth: dict[str, float]) -> dict[str, bool |
 def measure(kind: str, histories: int) -> None:
     truth = truth_of(kind)
     chosen: list[dict[str, bool | None]] = []
-    days: list[dict[str, bool | None]] = []
     lengths = []
     for number in range(histories):
         trace = invented(kind, np.random.default_rng([2, number]))
@@ -161,11 +159,8 @@ def measure(kind: str, histories: int) -> None:
         found = compare_scenarios(scenarios)
         lengths.append(found.drawn.run)
         chosen.append(held(found, truth))
-        if number < histories // 3:
-            days.append(held(compare_scenarios(scenarios, block_h=24.0), truth))
     for change in CHANGES:
         known = [one[change] for one in chosen if one[change] is not None]
-        before = [one[change] for one in days if one[change] is not None]
         record(
             Measurement(
                 f"coverage of the 95 % interval of what-if under backlog, {kind}, {change}",
@@ -174,8 +169,7 @@ def measure(kind: str, histories: int) -> None:
                 data=f"{histories} invented traces, truth {truth[change]:+.1f} %",
                 remark=f"the rule was {'chosen on' if kind in CHOSEN_ON else 'not chosen on'} this "
                 f"kind; no interval for {histories - len(known)} of {histories}; blocks of "
-                f"{np.percentile(lengths, 10):.0f} to {np.percentile(lengths, 90):.0f} days; "
-                f"single days hold it in {100 * float(np.mean(before)):.1f} % of {len(before)}",
+                f"{np.percentile(lengths, 10):.0f} to {np.percentile(lengths, 90):.0f} days",
             )
         )
 

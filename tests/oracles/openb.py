@@ -142,7 +142,7 @@ def rate(place: str, node: Node, pod: Pod, classes: list[tuple[Pod, float]]) -> 
 def replay(
     nodes: list[Node], pods: list[Pod], arrivals: list[int], place: str
 ) -> list[dict[str, Any]]:
-    """Place pods one by one; return a row after each: its node (-1: dropped), what is allocated.
+    """Place pods one by one; return after each its node (-1: dropped), GPUs, what is fragmented.
 
     Nodes are in the order of their ranks.
     """
@@ -159,7 +159,7 @@ def replay(
             rates[number] = rate(place, now[number], pod, classes) if fits else (-1, -1)
         rated[pod, pod.memory] = rates, len(changed)
         chosen = max(range(len(now)), key=lambda number: (rates[number][0], -number))
-        chosen = chosen if rates[chosen][0] >= 0 else -1
+        chosen, gpus = (chosen if rates[chosen][0] >= 0 else -1), []
         if chosen >= 0:
             gpus = [gpu for gpu, share in enumerate(now[chosen].shares) if share >= pod.milli]
             gpus = gpus[: pod.num]
@@ -168,5 +168,5 @@ def replay(
             now[chosen] = now[chosen].without(pod, gpus)
             frag[chosen] = fragmentation(now[chosen], classes)
             changed.append(chosen)
-        rows.append({"node": chosen, "fragmented": sum(frag)})
+        rows.append({"node": chosen, "gpus": gpus, "fragmented": sum(frag)})
     return rows

@@ -273,7 +273,7 @@ def test_reservations_for_everybody_change_nothing(seed, queue):
     [
         ({"from_s": [0], "to_s": [9], "nodes": [1]}, "user, group or queue. It has: from_s"),
         ({"from_s": [9], "to_s": [9], "nodes": [1], "user": ["x"]}, "is no time span"),
-        ({"from_s": [0], "to_s": [9], "nodes": [3], "user": ["x"]}, "nodes of row 1 is 3.* up to 2"),
+        ({"from_s": [0], "to_s": [9], "nodes": [3], "user": ["x"]}, "of row 1 is 3.* up to 2"),
         ({"from_s": [0], "to_s": [9], "node_id": ["z"], "user": ["x"]}, "no node 'z'"),
         ({"from_s": [0], "to_s": [9], "nodes": [1], "group": ["x"]}, "no column group"),
     ],

@@ -67,14 +67,14 @@ def test_negative_run_times_are_refused_and_their_jobs_named():
 
 
 def test_a_request_that_is_not_a_number_is_refused():
-    with pytest.raises(InputError, match=r"attr_high_end .* not all numbers"):
+    with pytest.raises(InputError, match=r"attr_high_end of job .* Write a number"):
         workload(attr_high_end=["yes", "no"])
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"request_gpus": [1.0, -2.0]}, r"1 jobs ask for less than nothing \(request_gpus.*: j1"),
+        ({"request_gpus": [1.0, -2.0]}, r"1 job asking for less than nothing \(request_gpus.*: j1"),
         ({"request_cpu_cores": [-1.0, 2.0]}, "request_cpu_cores is negative.*: j0"),
         ({"request_memory_gib": [np.inf, 2.0]}, r"infinite amount \(request_memory_gib\): j0"),
         ({"request_gpus": [1e30, 1.0]}, "more than there can be.*: j0"),

@@ -133,7 +133,12 @@ def _found(workspace: Path, name: str) -> Path:
 
 def _notes(report: Result) -> list[str]:
     lines = [report.question, report.answer]
-    lines += [f"{one.title}: {' '.join(one.texts)}" for one in report.all_sections()]
+    for one in report.all_sections():
+        if one.texts:
+            said = (
+                text if text.endswith((".", ":", "?", "!")) else f"{text}." for text in one.texts
+            )
+            lines.append(f"{one.title}: {' '.join(said)}")
     lines += [f"Limit: {limit}" for limit in report.limits]
     if report.provenance is not None:
         lines.append(f"Made by: {report.provenance.command}")

@@ -12,6 +12,7 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError
 from prophase.plain import finite
 from prophase.short_form import ShortForm
+from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import (
     CPU,
     FEATURES,
@@ -193,11 +194,12 @@ def _count(nodes: pd.DataFrame, name: str, default: float, factor: float = 1.0) 
         return np.full(len(nodes), int(default * factor), np.int64)
     try:
         amounts = nodes[name].fillna(default).to_numpy(float)
-    except (TypeError, ValueError) as cause:
-        raise InputError(f"the column {name} of the node table is not all numbers.") from cause
+    except (TypeError, ValueError):
+        amounts = number_column(nodes, name, "node table", finite=False, missing=default)
     for rows, what in (
         (amounts < 0, "a negative number"),
         (np.isinf(amounts), "an infinite number (leave CPU or memory that do not limit out)"),
+        ((name == "gpus") & (amounts % 1 != 0), "no whole number"),
     ):
         if rows.any():
             names = nodes.loc[rows, "node_id"].astype(str)

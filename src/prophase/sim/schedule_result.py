@@ -74,10 +74,10 @@ def schedule_result(
     """
     found = schedule.metrics(by="class") if metrics is None else metrics
     told = values if values is not None else {**found, "notes": list(schedule.notes)}
-    by = str(found.get("by"))
+    by, classes = str(found.get("by")), found.get("classes")
     sections = [
         Section("over_time", "Over time"),
-        Section("classes", f"By {by}", _class_blocks(found.get("classes") or [], by)),
+        *([Section("classes", f"By {by}", _class_blocks(classes, by))] if classes else []),
         Section("numbers", "Numbers", list(_number_tables(found))),
         Section("theory", "Beside queueing theory", list(_theory_blocks(told.get("theory")))),
         Section(

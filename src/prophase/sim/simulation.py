@@ -10,10 +10,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.plural import counted
 from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.feasibility import ignores_types, keep_fitting, never_fit, with_types
 from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
 from prophase.sim.rules.hours import longest_admitted
+from prophase.sim.rules.parsing import at_least
 from prophase.sim.rules.quotas import over_quota, quota_matrix
 from prophase.sim.rules.rule_set import STEP_RULES, RuleKeywords, SchedulingRules
 from prophase.sim.schedule import Schedule
@@ -241,7 +243,9 @@ def simulate(
             strict=queue == "strict",
         )
     name = order if isinstance(order, str) else getattr(order, "__name__", "own")
-    notes = [f"{count:,} jobs left out: {reason}" for reason, count in workload.left_out.items()]
+    notes = [
+        f"{counted(count, 'job')} left out: {reason}" for reason, count in workload.left_out.items()
+    ]
     if ignores_types(workload, cluster):
         notes.append("GPU types that jobs ask for are ignored: the cluster names none")
     # column by column: a copy of all three would be the peak of memory
@@ -344,8 +348,7 @@ def _estimates(workload: Workload, column: str, noise: float, seed: int) -> Floa
             f"backfilling plans with {column}, which the job table lacks. Name another column "
             "with --estimate, such as duration_s for perfect estimates."
         )
-    if not noise >= 0:
-        raise ParameterError(f"noise = {noise}: give 0 or more.")
+    at_least("noise", noise, 0)
     believed = workload.jobs[column].fillna(0.0).to_numpy(np.float64)
     longest: Floats = np.maximum(believed, workload.duration_s)
     if noise:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
+from prophase.plural import counted
 from prophase.sim.attempts import FINISHED, OUT_OF_MEMORY, PREEMPTED, RESIZED, Attempts
 from prophase.sim.cluster import Cluster
 from prophase.sim.compilation import interpreted
@@ -592,5 +593,5 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
         asks=asks,
     )
     left = state.workload.left_out.items()
-    notes = [f"{number:,} jobs left out: {why}" for why, number in left]
+    notes = [f"{counted(number, 'job')} left out: {why}" for why, number in left]
     return Schedule(workload, state.cluster, attempts, order, place, "own", tuple(notes), None)

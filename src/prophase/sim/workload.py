@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from prophase import units
 from prophase.errors import InputError
 from prophase.plain import finite
+from prophase.plural import counted
 from prophase.short_form import ShortForm
+from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import (
     ASK_COLUMNS,
     ASK_CPU,
@@ -123,8 +125,7 @@ class Workload(ShortForm):
                 "the job table has neither submit_s nor start_s: no arrivals to replay. Tasks of a "
                 "workflow can do without: name the column of their parents (--depends)."
             )
-        submit = jobs[clock].to_numpy(np.float64, na_value=np.nan)
-        duration = jobs["duration_s"].to_numpy(np.float64, na_value=np.nan)
+        submit, duration = _numbers(jobs, clock), _numbers(jobs, "duration_s")
         unknown = {
             f"no {clock}": np.isnan(submit),
             "no duration_s": ~np.isnan(submit) & np.isnan(duration),
@@ -132,18 +133,18 @@ class Workload(ShortForm):
         left_out = {reason: int(mask.sum()) for reason, mask in unknown.items() if mask.any()}
         if left_out:
             jobs = jobs[~np.isnan(submit) & ~np.isnan(duration)]
-            submit = jobs[clock].to_numpy(np.float64)
+            submit = _numbers(jobs, clock)
         if len(jobs) >= _MANY:
             # what Arrow keeps for itself after a table was read is more than a replay takes
             pa.default_memory_pool().release_unused()
         rows = _rows_in_time(submit, jobs["job_id"])
         # a table that is in order already is not copied
         jobs = (jobs if rows is None else jobs.take(rows)).reset_index(drop=True)
-        duration = jobs["duration_s"].to_numpy(np.float64)
-        _refuse(jobs, duration < 0, "have a negative run time (duration_s)")
-        _refuse(jobs, np.isinf(duration), "have an infinite run time (duration_s)")
-        _refuse(jobs, np.isinf(jobs[clock].to_numpy(np.float64)), f"have an infinite {clock}")
-        return cls(jobs, jobs[clock].to_numpy(np.float64), duration, _asks(jobs), left_out)
+        submit, duration = _numbers(jobs, clock), _numbers(jobs, "duration_s")
+        _refuse(jobs, duration < 0, "with a negative run time (duration_s)")
+        _refuse(jobs, np.isinf(duration), "with an infinite run time (duration_s)")
+        _refuse(jobs, np.isinf(submit), f"with an infinite {clock}")
+        return cls(jobs, submit, duration, _asks(jobs), left_out)
 
     def spread_over(self, node_gpus: int) -> tuple[Self, int]:
         """Turn single jobs wider than a node into gangs of equal parts; return how many.
@@ -243,7 +244,7 @@ def _asks(jobs: pd.DataFrame) -> Ints:
         if (values := _column(jobs, name)) is not None:
             asks[:, column] = np.ceil(values * unit - 1e-6)
     if (instances := _column(jobs, "instances")) is not None:
-        _refuse(jobs, instances % 1 != 0, "have a part of an instance (instances is not whole)")
+        _refuse(jobs, instances % 1 != 0, "with a part of an instance (instances is not whole)")
         asks[:, ASK_INSTANCES] = np.maximum(instances, 1)
     if (high_end := _column(jobs, "attr_high_end")) is not None:
         asks[:, ASK_HIGH_END] = high_end > 0
@@ -254,18 +255,23 @@ def _column(jobs: pd.DataFrame, name: str) -> Floats | None:
     """Return a request, 0 where it is not known, or None if the table does not have it."""
     if name not in jobs:
         return None
-    try:
-        values = jobs[name].to_numpy(np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as cause:
-        raise InputError(f"the column {name} of the job table is not all numbers.") from cause
+    values = _numbers(jobs, name)
     missing = np.isnan(values)
     if missing.any():
         values = np.where(missing, 0.0, values)
     if len(values) and not (values.min() >= 0 and values.max() < _MOST):
-        _refuse(jobs, values < 0, f"ask for less than nothing ({name} is negative)")
-        _refuse(jobs, np.isinf(values), f"ask for an infinite amount ({name})")
-        _refuse(jobs, values >= _MOST, f"ask for more than there can be ({name} >= {_MOST:,})")
+        _refuse(jobs, values < 0, f"asking for less than nothing ({name} is negative)")
+        _refuse(jobs, np.isinf(values), f"asking for an infinite amount ({name})")
+        _refuse(jobs, values >= _MOST, f"asking for more than there can be ({name} >= {_MOST:,})")
     return values
+
+
+def _numbers(jobs: pd.DataFrame, name: str) -> Floats:
+    """Return a column as numbers; a word in it is refused with its job."""
+    try:
+        return jobs[name].to_numpy(np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return number_column(jobs, name, "job table", finite=False, missing=np.nan)
 
 
 def _refuse(jobs: pd.DataFrame, rows: NDArray[np.bool_], what: str) -> None:
@@ -273,7 +279,8 @@ def _refuse(jobs: pd.DataFrame, rows: NDArray[np.bool_], what: str) -> None:
     if rows.any():
         ids = jobs.loc[rows, "job_id"]
         raise InputError(
-            f"{len(ids):,} jobs {what}: {name_some(ids)}. Correct these rows or leave them out."
+            f"{counted(len(ids), 'job')} {what}: {name_some(ids)}. Correct these rows or leave "
+            "them out."
         )
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from prophase import units
 from prophase.json_types import JsonObject
 from prophase.plain import finite
+from prophase.plural import counted
 from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
@@ -130,7 +131,7 @@ def sweep_answer(
         f"{', '.join(measures)} and better in one.",
         counts,
         *kept.remarks,
-        *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
+        *(f"Left out: {counted(count, 'job')}: {why}." for why, count in result.left_out.items()),
         _interval_remark(kept, rows),
         where,
     ]

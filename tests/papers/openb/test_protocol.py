@@ -12,6 +12,7 @@ from prophase.papers.openb.protocol import (
     LAST_ARRIVAL_PCT,
     POLICIES,
     arrival_order,
+    place_pods,
     pod_classes,
     simulate_openb,
 )
@@ -174,7 +175,11 @@ def assert_as_in_the_twin(pods, nodes, arrivals, rank, place: str) -> None:
         for n in ranked.itertuples()
     ]
     rows = twin.replay(empty, asked, arrivals.tolist(), place)
-    assert result.placed == sum(row["node"] >= 0 for row in rows)
+    starts = place_pods(pods, nodes, arrivals=arrivals, node_rank=rank, place=place, seed=0).starts
+    assert starts.node.tolist() == [row["node"] for row in rows]
+    gpus = [sum(1 << gpu for gpu in row["gpus"]) for row in rows]
+    placed = starts.node >= 0
+    assert starts.gpu_bits[placed].tolist() == np.array(gpus)[placed].tolist()
     capacity = 1000.0 * nodes["gpus"].sum()
     arrived = np.cumsum([asked[row].num * asked[row].milli for row in arrivals])
     amount = pd.Series([100 * row["fragmented"] / capacity for row in rows])

@@ -9,6 +9,7 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, finite, show_result
 from prophase.cli.queue.queue_options import QueueOption, snapshot_of
+from prophase.plural import counted
 from prophase.result import Result
 
 
@@ -36,7 +37,7 @@ def command(
         columns = "job_id user group queue attr_qos attr_priority instances request_cpu_cores"
         columns += " request_gpus time_limit_s attr_reason slurm_start_s"
         rows = found.waiting[columns.split()].to_dict("records")
-    notes = [f"{count:,} jobs left out: {why}" for why, count in found.left_out.items()]
+    notes = [f"{counted(count, 'job')} left out: {why}" for why, count in found.left_out.items()]
     notes += [f"not followed: {what}" for what in found.rules.left_out]
     if found.off:
         notes.append(f"{len(found.off):,} nodes take no jobs: {', '.join(found.off[:8])}")

@@ -16,6 +16,7 @@ import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.json_types import JsonObject
+from prophase.sim.attempts import Attempts
 from prophase.sim.cluster import Cluster
 from prophase.sim.kernels import published_simulators as scores
 from prophase.sim.kernels.published_simulators import measure_arrivals
@@ -93,6 +94,59 @@ def simulate_openb(
     seed : int
         Only for ``random``; kept in the result.
     """
+    run = place_pods(pods, nodes, arrivals=arrivals, node_rank=node_rank, place=place, seed=seed)
+    matrix, asks, starts, count = run.nodes, run.asks, run.starts, len(arrivals)
+    allocated, fragmented = np.empty(count), np.empty(count)
+    capacity = float(matrix[:, FREE_GPU].sum())
+    measure_arrivals(
+        matrix,
+        asks,
+        np.ascontiguousarray(starts.node),
+        np.ascontiguousarray(starts.gpu_bits),
+        run.classes,
+        fragmentation_after,
+        allocated,
+        fragmented,
+    )
+    arrived = np.cumsum(asks[:, ASK_GPUS] * asks[:, ASK_MILLI])
+    bins = np.round(100.0 * arrived / capacity).astype(int)
+    idle = capacity - allocated
+
+    def curve(values: Floats) -> Floats:
+        by_bin = pd.Series(values).groupby(bins).mean().reindex(range(LAST_ARRIVAL_PCT + 1))
+        return np.asarray(by_bin, np.float64)
+
+    return OpenbCurves(
+        place=place,
+        seed=seed,
+        allocation_pct=curve(np.round(100.0 * allocated / capacity, 2)),
+        fragmentation_ratio_pct=curve(100.0 * fragmented / np.where(idle > 0, idle, np.nan)),
+        fragmentation_amount_pct=curve(100.0 * fragmented / capacity),
+        placed=int((starts.node >= 0).sum()),
+        dropped=int((starts.node < 0).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class PlacedPods:
+    """Where each arrival went: nodes in the order of their ranks, requests, classes, starts."""
+
+    nodes: Ints
+    asks: Ints
+    classes: Floats
+    starts: Attempts
+
+
+def place_pods(
+    pods: pd.DataFrame,
+    nodes: pd.DataFrame,
+    *,
+    arrivals: Ints,
+    node_rank: Ints,
+    place: str,
+    seed: int,
+) -> PlacedPods:
+    """Place pods one by one; arguments as for :func:`simulate_openb`."""
     if place not in POLICIES:
         raise ParameterError(not_among(f"place {place!r} is unknown here.", place, POLICIES))
     if len(node_rank) != len(nodes):
@@ -126,35 +180,7 @@ def simulate_openb(
             lots=place == "random",
         ),
     )
-    allocated, fragmented = np.empty(count), np.empty(count)
-    capacity = float(matrix[:, FREE_GPU].sum())
-    measure_arrivals(
-        matrix,
-        asks,
-        np.ascontiguousarray(starts.node),
-        np.ascontiguousarray(starts.gpu_bits),
-        classes,
-        fragmentation_after,
-        allocated,
-        fragmented,
-    )
-    arrived = np.cumsum(asks[:, ASK_GPUS] * asks[:, ASK_MILLI])
-    bins = np.round(100.0 * arrived / capacity).astype(int)
-    idle = capacity - allocated
-
-    def curve(values: Floats) -> Floats:
-        by_bin = pd.Series(values).groupby(bins).mean().reindex(range(LAST_ARRIVAL_PCT + 1))
-        return np.asarray(by_bin, np.float64)
-
-    return OpenbCurves(
-        place=place,
-        seed=seed,
-        allocation_pct=curve(np.round(100.0 * allocated / capacity, 2)),
-        fragmentation_ratio_pct=curve(100.0 * fragmented / np.where(idle > 0, idle, np.nan)),
-        fragmentation_amount_pct=curve(100.0 * fragmented / capacity),
-        placed=int((starts.node >= 0).sum()),
-        dropped=int((starts.node < 0).sum()),
-    )
+    return PlacedPods(matrix, asks, classes, starts)
 
 
 def arrival_order(path: Path, pods: Path, seed: int) -> tuple[Ints, Ints]:

@@ -147,26 +147,19 @@ def typical_classes(asks: Ints, labels: NDArray[Any]) -> Floats:
     They are taken by falling count (among equals: larger cpu, then milli, GPUs and label
     first) until they cover 95 % of the jobs; ``labels`` tell apart classes that are else alike.
     """
-    table = pd.DataFrame(
-        {
-            "cpu": asks[:, ASK_CPU],
-            "milli": asks[:, ASK_MILLI],
-            "gpus": asks[:, ASK_GPUS],
-            "label": labels,
-            "types": asks[:, ASK_TYPES],
-        }
-    )
-    counted = table.groupby(["cpu", "milli", "gpus", "label"], as_index=False).agg(
-        types=("types", "first"), count=("types", "size")
-    )
-    counted = counted.sort_values(
-        ["count", "cpu", "milli", "gpus", "label"], ascending=False, kind="stable"
-    )
-    before = counted["count"].cumsum() - counted["count"]
-    kept = counted[before < COVERED_PCT * len(asks) / 100.0]
+    codes, _ = pd.factorize(np.asarray(labels), sort=True)
+    columns = [asks[:, ASK_CPU], asks[:, ASK_MILLI], asks[:, ASK_GPUS], codes]
+    kind = np.zeros(len(asks), np.int64)
+    for column in columns:
+        numbers, values = pd.factorize(column)
+        kind = pd.factorize(kind * max(len(values), 1) + numbers)[0]
+    _, first, count = np.unique(kind, return_index=True, return_counts=True)
+    falling = np.lexsort([*(column[first] for column in reversed(columns)), count])[::-1]
+    first, count = first[falling], count[falling]
+    kept = np.cumsum(count) - count < COVERED_PCT * len(asks) / 100.0
     # in this order: a share that is one rounding off makes a score of 49 out of 50
-    share = kept["count"] / len(asks)
-    if len(kept) < len(counted):
-        share /= kept["count"].sum() / len(asks)
-    columns = [kept["cpu"], kept["milli"], kept["gpus"], kept["types"], share]
-    return np.ascontiguousarray(np.column_stack(columns), np.float64)
+    share = count[kept] / len(asks)
+    if not kept.all():
+        share /= count[kept].sum() / len(asks)
+    common = asks[first[kept]][:, [ASK_CPU, ASK_MILLI, ASK_GPUS, ASK_TYPES]]
+    return np.ascontiguousarray(np.column_stack([common, share]), np.float64)

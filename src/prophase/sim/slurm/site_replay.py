@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from prophase.errors import ParameterError
-from prophase.plural import listed
+from prophase.plural import counted, listed
 from prophase.sim.cluster import Cluster
 from prophase.sim.feasibility import ignores_types, keep_fitting, with_types
 from prophase.sim.kernels.slurm.array_layout import LEAST_LOADED, NEIGHBOURS, SWITCHES
@@ -208,7 +208,7 @@ def _admitted(
         cluster,
         leave_out=leave_out,
     )
-    notes = [f"{count:,} jobs left out: {why}" for why, count in workload.left_out.items()]
+    notes = [f"{counted(count, 'job')} left out: {why}" for why, count in workload.left_out.items()]
     if ignores_types(workload, cluster):
         notes.append("GPU types that jobs ask for are ignored: the cluster names none")
     return workload, [*notes, *workload.unstated()]

@@ -11,6 +11,7 @@ from prophase import units
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.plain import finite
+from prophase.plural import counted
 from prophase.result import Result, Table
 from prophase.sim.cluster import Cluster
 from prophase.sim.schedule_result import overload_table
@@ -84,6 +85,7 @@ def what_if(
         {str(name): value for name, value in row.items()}
         for row in finite(compared.ranked(measure).to_dict("records"))
     ]
+    others = [row for row in rows if row["scenario"] != BASELINE]
     chosen = sorted(scenarios[0].policy.items())
     base = ", ".join(f"{name} {value}" for name, value in chosen if name != "estimate")
     blocks = compared.drawn
@@ -101,9 +103,9 @@ def what_if(
         quiet or f"{drawn}.",
         *remarks,
         *notes,
-        *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
+        *(f"Left out: {counted(count, 'job')}: {why}." for why, count in compared.left_out.items()),
         *(f"Note: {note}." for note in workload.unstated()),
-        "" if quiet else interval_remark(blocks.independent, seeds, rows, "change"),
+        "" if quiet else interval_remark(blocks.independent, seeds, others, "change"),
     ]
     told = [line for line in told if line]
     answer = {
