@@ -68,6 +68,7 @@ def test_an_amount_beyond_all_bounds_does_not_limit():
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
+        ("gpus", 1.5, "node b has no whole number of gpus"),
         ("gpus", -1.0, "node b has a negative number of gpus"),
         ("gpus", np.inf, "node b has an infinite number .* of gpus"),
         ("cpu_cores", -4.0, "node b has a negative number of cpu_cores"),

@@ -82,7 +82,7 @@ def test_actions_and_settings_that_do_not_exist_are_refused():
     env.reset(seed=0)
     with pytest.raises(ParameterError, match="action 9 is none of 0 to 4"):
         env.step(9)
-    assert "only 1 jobs wait" in env.step(3)[-1]["refused"]
+    assert "only 1 job in the queue" in env.step(3)[-1]["refused"]
     with pytest.raises(ParameterError, match="pass a Workload"):
         SchedulingEnv(lambda seed: seed, CLUSTER).reset()
     with pytest.raises(ParameterError, match="pass a Cluster"):

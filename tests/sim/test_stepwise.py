@@ -80,7 +80,7 @@ def test_a_policy_may_wait_for_a_better_hour_and_choose_nodes():
         (lambda state: state.start(2), "policy .* at 0 s: job c is not waiting"),
         (lambda state: state.start("a"), "job 'a' is not waiting"),
         (lambda state: state.stop(0), "job a does not run"),
-        (lambda state: state.start(0, [0, 1]), r"job a has 1 instances, .* \[0, 1\] is no place"),
+        (lambda state: state.start(0, [0, 1]), r"job a has 1 instance, .* \[0, 1\] is no place"),
         (lambda state: state.start(0, [7]), "the cluster 2 nodes from 0 on"),
         (lambda state: state.wake(-1.0), "give an instant after now"),
     ],
@@ -91,12 +91,19 @@ def test_what_a_policy_cannot_do_is_told_with_the_instant(does, said):
 
 
 def test_jobs_that_a_policy_never_starts_are_named():
-    with pytest.raises(InputError, match=r"3 jobs wait for ever, a, b, c .* idle starts none"):
+    with pytest.raises(InputError, match=r"3 jobs would wait for ever \(a, b, c.* idle starts none"):
         simulate_steps(jobs(), Cluster.parse("1x1"), idle)
 
 
 def idle(state):
     return None
+
+
+def test_a_policy_that_empties_the_queue_has_not_run_its_jobs():
+    with pytest.raises(InputError, match=r"took 3 jobs out of state\.queue .* a first\. Leave"):
+        simulate_steps(jobs(), Cluster.parse("2x4"), lambda state: state.queue.clear())
+    with pytest.raises(ParameterError, match="policy is 'fifo': pass a function"):
+        simulate_steps(jobs(), Cluster.parse("2x4"), "fifo")
 
 
 def test_a_full_node_refuses_and_stays_as_it_was():

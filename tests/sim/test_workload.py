@@ -94,6 +94,8 @@ def test_infinite_times_are_refused(column):
     jobs.loc[1, column] = np.inf
     with pytest.raises(InputError, match=f"infinite.*{column}.*: b"):
         Workload.from_jobs(jobs)
+    with pytest.raises(InputError, match=f"{column} of job b is 'late'"):
+        Workload.from_jobs(jobs.astype({column: object}).assign(**{column: [1.0, "late"]}))
 
 
 def test_a_workload_made_by_hand_is_checked_before_a_replay():

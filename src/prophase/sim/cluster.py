@@ -199,7 +199,7 @@ def _count(nodes: pd.DataFrame, name: str, default: float, factor: float = 1.0) 
     for rows, what in (
         (amounts < 0, "a negative number"),
         (np.isinf(amounts), "an infinite number (leave CPU or memory that do not limit out)"),
-        ((name == "gpus") & (amounts % 1 != 0), "no whole number"),
+        ((name == "gpus") & (np.floor(amounts) != amounts), "no whole number"),
     ):
         if rows.any():
             names = nodes.loc[rows, "node_id"].astype(str)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.errors import ParameterError
+from prophase.plural import counted
 from prophase.sim.cluster import Cluster
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import CPU, GPUS, Floats
@@ -73,7 +74,7 @@ class SchedulingEnv(gymnasium.Env[Floats, int]):  # type: ignore[misc]
         estimate: str = "duration_s",
         place: str = "best_fit",
     ) -> None:
-        if slots < 1:
+        if not isinstance(slots, int) or slots < 1:
             raise ParameterError(f"slots = {slots}: the agent has to see at least one job.")
         if not isinstance(cluster, Cluster):
             raise ParameterError(
@@ -136,7 +137,8 @@ class SchedulingEnv(gymnasium.Env[Floats, int]):  # type: ignore[misc]
         if action == self._slots:
             return ""
         if action >= len(state.queue):
-            return f"action {action}: only {len(state.queue)} jobs wait, so time goes on"
+            waiting = counted(len(state.queue), "job")
+            return f"action {action}: only {waiting} in the queue, so time goes on"
         job = state.workload.jobs["job_id"].iloc[state.queue[action]]
         return f"action {action}: job {job} does not fit now, so time goes on"
 

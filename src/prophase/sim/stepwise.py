@@ -372,8 +372,9 @@ class ClusterState:
         wanted = self.instances(job)
         if len(nodes) != wanted or not all(0 <= node < len(self.cluster) for node in nodes):
             raise ParameterError(
-                f"job {self._name(job)} has {wanted} instances, the cluster {len(self.cluster)} "
-                f"nodes from 0 on; {list(nodes)} is no place for it."
+                f"job {self._name(job)} has {counted(wanted, 'instance')}, the cluster "
+                f"{counted(len(self.cluster), 'node')} from 0 on; {list(nodes)} is no place for "
+                "it. Name one node per instance, or none."
             )
         rows = np.full((wanted, 2), -1, np.int64)
         for row, node in enumerate(nodes):
@@ -521,6 +522,11 @@ def simulate_steps(
         leave_out_unfit=leave_out_unfit,
         seed=seed,
     )
+    if not callable(policy):
+        raise ParameterError(
+            f"policy is {policy!r}: pass a function that takes the state. Orders by name are for "
+            "simulate(order=...)."
+        )
     name = getattr(policy, "__name__", type(policy).__name__)
     for _ in instants(state):
         try:
@@ -563,9 +569,17 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
     if state.queue:
         names = [state._name(job) for job in state.queue[:5]]
         raise InputError(
-            f"{len(state.queue):,} jobs wait for ever, {', '.join(names)} among them: nothing runs "
+            f"{counted(len(state.queue), 'job')} would wait for ever ({', '.join(names)} "
+            f"{'among them' if len(state.queue) > len(names) else 'in all'}): nothing runs "
             f"any more, and policy {order} starts none of them. Let it start a job whenever the "
             "cluster is empty, or call state.wake()."
+        )
+    done = {one.job for one in state.ended if one.outcome == FINISHED}
+    if lost := sorted(set(range(len(state.workload))) - done):
+        raise InputError(
+            f"policy {order} took {counted(len(lost), 'job')} out of state.queue without starting "
+            f"it, {state._name(lost[0])} first. Leave the queue as it is: state.start() takes a "
+            "job out of it."
         )
     workload, row_of = state.workload, np.arange(len(state.workload))
     if state.graph is not None:
