@@ -13,6 +13,7 @@ from prophase.plots.illustrations import with_schedule_figures
 from prophase.plots.result_files import page_html, write_figures
 from prophase.plots.schedule_figures import schedule_figures
 from prophase.plots.schedule_gantt import gantt
+from prophase.plots.schedule_over_time import queue_over_time
 from prophase.result import Result
 from prophase.sim import Cluster, Schedule, Workload, simulate
 from prophase.sim.schedule_result import schedule_result
@@ -110,3 +111,11 @@ def test_figures_are_written_as_png_and_svg(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("png", "svg")
     }
+
+
+def test_the_last_submission_is_marked_where_the_queue_empties_after_it():
+    figure = queue_over_time(
+        np.array([1.0, 2.0, 1.0]), np.zeros(3), np.array([0.0, 10.0, 20.0, 30.0]), last_s=20.0
+    )
+    marked = [line for line in figure.axes[0].lines if line.get_label() == "last submission"]
+    assert len(marked) == 1

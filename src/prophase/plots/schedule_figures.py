@@ -34,11 +34,11 @@ def schedule_figures(
     clock : str
         What the trace's seconds count from: decides between dates and days.
     """
-    states = state_curves(schedule)
+    states, last_s = state_curves(schedule), float(schedule.workload.submit_s.max())
     if states:
         yield _picture(
             "states",
-            states_over_time(states[0], clock),
+            states_over_time(states[0], clock, last_s),
             f"{states[0].unit} in use and idle, averaged over {len(states[0].used):,} bins of "
             "time.",
         )
@@ -52,8 +52,9 @@ def schedule_figures(
         jobs, gpus = queue_curves(schedule)
         yield _picture(
             "queue",
-            queue_over_time(jobs, gpus, schedule.edges, clock),
-            "Jobs that wait, between attempts too, and the GPUs they ask for.",
+            queue_over_time(jobs, gpus, schedule.edges, clock, last_s),
+            "Jobs that wait, between attempts too, and the GPUs they ask for; after the last "
+            "submission the queue only empties.",
         )
         yield _waits(schedule, by or "class")
     drawn = gantt(schedule, clock, by=by or "class")

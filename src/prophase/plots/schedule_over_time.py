@@ -14,6 +14,7 @@ from prophase.plots.arrivals import trace_time_axis
 from prophase.plots.style import (
     COLOURS,
     GRID,
+    INK,
     WIDTH_IN,
     canvas,
     count_axis,
@@ -43,11 +44,15 @@ _MOST_TYPES = 6
 _COARSER = 3
 
 
-def states_over_time(curve: StateCurve, clock: str = "") -> Figure:
-    """Draw what is used, fragmented and free, one above the other up to what is owned."""
+def states_over_time(curve: StateCurve, clock: str = "", last_s: float | None = None) -> Figure:
+    """Draw what is used, fragmented and free, one above the other up to what is owned.
+
+    ``last_s`` marks the last submission: afterwards the cluster only empties.
+    """
 
     def paint(axes: Axes) -> None:
         _layers(axes, curve, clock)
+        _mark(axes, curve.edges, clock, last_s)
         axes.set_ylabel(curve.unit)
         legend_below(axes)
 
@@ -70,8 +75,10 @@ def states_by_type(curves: Sequence[StateCurve], clock: str = "") -> Figure:
     return figure
 
 
-def queue_over_time(jobs: Floats, gpus: Floats, edges: Floats, clock: str = "") -> Figure:
-    """Draw how many jobs wait, and how many GPUs they ask for."""
+def queue_over_time(
+    jobs: Floats, gpus: Floats, edges: Floats, clock: str = "", last_s: float | None = None
+) -> Figure:
+    """Draw how many jobs wait, and how many GPUs they ask for; mark the last submission."""
 
     def paint(axes: Axes) -> None:
         place = clock_axis(axes, edges, clock)
@@ -84,9 +91,16 @@ def queue_over_time(jobs: Floats, gpus: Floats, edges: Floats, clock: str = "") 
         axes.set_ylabel("waiting" if several else "jobs waiting")
         axes.set_ylim(bottom=0)
         count_axis(axes.yaxis)
+        _mark(axes, edges, clock, last_s)
         legend_below(axes)
 
     return draw(paint, title="The queue over time")
+
+
+def _mark(axes: Axes, edges: Floats, clock: str, last_s: float | None) -> None:
+    if last_s is not None and edges[0] < last_s < edges[-1]:
+        at = float(clock_axis(axes, edges, clock)(np.array([last_s, last_s]))[0])
+        axes.axvline(at, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="last submission")
 
 
 def _layers(axes: Axes, curve: StateCurve, clock: str) -> None:

@@ -37,8 +37,9 @@ def never_limited(schedule: JobTimes) -> list[str]:
         jobs = int((workload.asks[:, asked] > 0).sum())
         if jobs and (nodes[:, column] >= PLENTY).any():
             bare = int(((workload.asks[:, asked] > 0) & (workload.asks[:, ASK_GPUS] == 0)).sum())
+            limit = "never limits" if name == "memory" else "never limit"
             found.append(
-                f"The nodes state no {name}, so {name} never limit: {jobs:,} of {len(workload):,} "
+                f"The nodes state no {name}, so {name} {limit}: {jobs:,} of {len(workload):,} "
                 f"jobs ask for {name}, {bare:,} of them for no GPU. State them, such as "
                 f"--cluster '{form}'."
             )
