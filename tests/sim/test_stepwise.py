@@ -91,7 +91,7 @@ def test_what_a_policy_cannot_do_is_told_with_the_instant(does, said):
 
 
 def test_jobs_that_a_policy_never_starts_are_named():
-    with pytest.raises(InputError, match=r"3 jobs would wait for ever \(a, b, c.* idle starts none"):
+    with pytest.raises(InputError, match=r"3 jobs would wait for ever \(a, b, c.* idle starts"):
         simulate_steps(jobs(), Cluster.parse("1x1"), idle)
 
 
