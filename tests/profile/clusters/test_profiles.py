@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.profile.clusters.clustering import Clustering
+from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.profiles import (
     describe_profiles,
     metadata_columns,
@@ -68,3 +69,23 @@ def test_a_table_without_names_or_clock_has_profiles() -> None:
     jobs = pd.DataFrame({"duration_s": [1.0, 2.0, 900.0]})
     found = Clustering(np.array([0, 0, 1]), np.ones(3))
     assert [one.n for one in describe_profiles(jobs, found, metrics=["duration_s"])] == [2, 1]
+
+
+def test_a_profile_names_who_submits_it_and_no_size_twice() -> None:
+    rng = np.random.default_rng(0)
+    jobs = pd.DataFrame(
+        {
+            "job_id": [str(n) for n in range(80)],
+            "user": ["ann"] * 50 + ["bob"] * 30,
+            "request_cpu_cores": [1.0] * 40 + [64.0] * 40,
+            "request_memory_gib": [4.0] * 40 + [320.0] * 40,
+            "duration_s": rng.uniform(100, 200, 80),
+        }
+    )
+    small, large = WorkloadProfiler().fit(jobs).profiles_
+    assert (small.name, large.name) == (
+        "short job, 1 core, 4 GiB, user ann",
+        "short job, 64 cores, 320 GiB, user bob",
+    )
+    assert small.typical_user() == "ann (100%)"
+    assert "most often by bob (75%)" in large.sentence()

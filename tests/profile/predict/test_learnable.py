@@ -31,3 +31,35 @@ def test_times_in_milliseconds_are_refused_and_single_ones_left_out(jobs: pd.Dat
     kept, notes = learnable(one)
     assert len(kept) == len(jobs) - 1
     assert len(notes) == 1
+
+
+@pytest.mark.parametrize("made", ["cost", "end", "end_ms", "elapsed"])
+def test_what_was_written_afterwards_is_not_learnt_from_in_any_spelling(
+    jobs: pd.DataFrame, made: str
+) -> None:
+    duration = jobs["duration_s"].to_numpy(dtype=float)
+    rng = np.random.default_rng(0)
+    timed = jobs.assign(
+        request_cpu_cores=rng.choice([1.0, 4.0, 16.0], len(jobs)),
+        request_gpus=rng.choice([0.0, 1.0], len(jobs)),
+        end_s=jobs["submit_s"] + rng.exponential(600.0, len(jobs)) + duration,
+    )
+    end = pd.to_datetime(timed["end_s"] + 3_600, unit="s")
+    written = {
+        "cost": duration * (0.03 * timed["request_cpu_cores"] + 0.9 * timed["request_gpus"]),
+        "end": end.dt.strftime("%Y-%m-%d %H:%M:%S"),
+        "end_ms": timed["end_s"] * 1_000,
+        "elapsed": pd.Series(
+            [f"{int(s // 3600)}:{int(s // 60) % 60:02}:{s % 60:02.0f}" for s in duration]
+        ),
+    }
+    kept, notes = learnable(timed.assign(attr_x=written[made]))
+    assert "attr_x" not in kept
+    assert len(notes) == 1
+
+
+def test_a_priority_that_grew_while_the_job_waited_is_not_learnt_from(jobs: pd.DataFrame) -> None:
+    wait = np.random.default_rng(0).exponential(600.0, len(jobs))
+    kept, notes = learnable(jobs.assign(wait_s=wait, priority=1_000 + wait // 1))
+    assert "priority" not in kept
+    assert "Name it after_priority" in notes[0]

@@ -67,14 +67,18 @@ def _parts(one: Profile, gpus_elsewhere: bool) -> Iterable[str]:
         what = "CPU job" if gpus_elsewhere else "job"
     length = _length(one)
     yield f"{length} {what}" if length else what
-    cores = _first(one, "request_cpu_cores", "cpu_mean_cores")
-    if cores:
-        yield _cores(cores)
-    memory = _first(one, "memory_peak_gib", "memory_mean_gib", "request_memory_gib")
-    if memory:
-        yield units.memory(_two_digits(memory))
+    named = set()
+    for kind in (
+        ("request_cpu_cores", "cpu_mean_cores"),
+        ("memory_peak_gib", "memory_mean_gib", "request_memory_gib"),
+    ):
+        metric = next((metric for metric in kind if _median(one, metric)), None)
+        if metric is not None:
+            named.add(metric)
+            value = _median(one, metric) or 0.0
+            yield _cores(value) if metric.endswith("_cores") else units.memory(_two_digits(value))
     yield from _whose(one)
-    size = _first(one, "gang_size", "instances")
+    size = _median(one, "gang_size") or _median(one, "instances")
     if size and size > 1:
         yield f"{units.number(_two_digits(size))} workers"
     for metric, word in (
@@ -85,7 +89,7 @@ def _parts(one: Profile, gpus_elsewhere: bool) -> Iterable[str]:
         ("read_bytes", "read"),
         ("write_bytes", "written"),
     ):
-        value = _median(one, metric)
+        value = None if metric in named else _median(one, metric)
         if value:
             said = _cores(value) if metric.endswith("_cores") else _amount(metric, value)
             yield f"{said} {word}"
@@ -122,10 +126,6 @@ def _gpus(one: Profile) -> float | None:
 def _median(one: Profile, metric: str) -> float | None:
     held = one.dynamic.get(metric)
     return held.quantiles["q50"] if held is not None else None
-
-
-def _first(one: Profile, *metrics: str) -> float | None:
-    return next((value for metric in metrics if (value := _median(one, metric))), None)
 
 
 def _two_digits(value: float) -> float:

@@ -27,6 +27,7 @@ def profiles_result(profiler: WorkloadProfiler, **values: object) -> Result:
                 "negative_pct": 100 * told.negative_frac if told else None,
                 "doubtful": "doubtful" if told and told.doubtful else "",
                 "median_duration_s": duration.quantiles["q50"] if duration else None,
+                "typical_user": one.typical_user(),
                 "set_apart_by": one.common(),
             }
         )

@@ -23,6 +23,8 @@ _TOP = 5
 DOUBTFUL_FROM = 0.2
 #: times as common as in all jobs: a value that sets a profile apart
 APART_FROM = 1.5
+#: columns that say who submits, the most telling first
+_WHOSE = ("user", "tenant", "group")
 #: submit-time columns that are clocks, not metadata
 _CLOCKS = ("submit_s", "submit_order")
 
@@ -86,13 +88,20 @@ class Profile:
         modes = sorted((one for one in self.static if one.sets_apart), key=lambda one: -one.lift)
         return ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in modes[:3])
 
+    def typical_user(self) -> str:
+        """Return who submits most of its jobs; nothing if the jobs do not say."""
+        held = {one.column: one for one in self.static if one.values}
+        whose = next((held[name] for name in _WHOSE if name in held), None)
+        return f"{whose.mode} ({whose.share:.0%})" if whose else ""
+
     def sentence(self) -> str:
-        """Return one line: size, what sets its jobs apart, how long they run."""
-        common = self.common()
+        """Return one line: size, how long its jobs run, whose they are, what sets them apart."""
+        common, user = self.common(), self.typical_user()
         length = self.dynamic.get("duration_s")
         typical = f"; median {units.duration(length.quantiles['q50'])}" if length else ""
         kind = "outliers" if self.outliers else f"profile {self.profile}, {self.name}"
         size = f"{counted(self.n, 'job')} ({self.share:.1%})"
+        typical += f"; most often by {user}" if user else ""
         apart = f"; set apart by {common}" if common else ""
         return f"{kind}: {size}{typical}{apart}"
 
@@ -117,13 +126,13 @@ def describe_profiles(
 
     Examples
     --------
-    >>> jobs = pd.DataFrame({"job_id": list("abc"), "user": ["ann", "ann", "bob"]})
+    >>> jobs = pd.DataFrame({"job_id": list("abc"), "user": ["a", "a", "b"]})
     >>> jobs["duration_s"] = [10.0, 20.0, 900.0]
     >>> found = Clustering(np.array([0, 0, -1]), np.array([1.0, 1.0, 0.0]))
     >>> for profile in describe_profiles(jobs, found, metrics=["duration_s"]):
     ...     print(profile.sentence())
-    outliers: 1 job (33.3%); median 15 min; set apart by user bob (100%)
-    profile 0, 0: 2 jobs (66.7%); median 15 s; set apart by user ann (100%)
+    outliers: 1 job (33.3%); median 15 min; most often by b (100%); set apart by user b (100%)
+    profile 0, 0: 2 jobs (66.7%); median 15 s; most often by a (100%); set apart by user a (100%)
     """
     ids = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index, index=jobs.index)
     job_ids = ids.astype(str).to_numpy()

@@ -10,7 +10,7 @@ from prophase.plural import counted
 from prophase.profile.predict.submit_columns import numbers
 from prophase.trace.lint.check_registry import sampled
 from prophase.trace.lint.checks.job_times import SURELY_NOT_SECONDS
-from prophase.trace.lint.checks.leakage import gives_away
+from prophase.trace.lint.checks.leakage import gives_away, said_at_submit
 from prophase.trace.lint.checks.repeated_rows import base_ids
 from prophase.trace.schema import ATTRIBUTE_PREFIX
 
@@ -68,7 +68,7 @@ def _on_a_clock(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 def _without_outcomes(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     rows, given_away = sampled(history), []
-    for name in (str(name) for name in rows if str(name).startswith(ATTRIBUTE_PREFIX)):
+    for name in said_at_submit(rows):
         found = gives_away(rows, name)
         if found is not None:
             given_away.append(name)

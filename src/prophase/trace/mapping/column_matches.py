@@ -46,6 +46,8 @@ _LOOSE = frozenset(
 #: that many users of a job each are no users
 _MANY = 50
 _RESOURCES = frozenset("cpu gpu memory request type limit capacity".split())
+#: times that are set beforehand
+_BOUNDS = frozenset("request limit deadline submit".split())
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,12 @@ def known_beforehand(look: ColumnTraits) -> bool | None:
         return True
     if ideas & AFTERWARDS or look.unit in ("percent", "fraction"):
         return False
-    if look.ideas and look.ideas <= _RESOURCES and "time" not in look.words:
+    if not ideas & _BOUNDS and (look.unit in SECONDS or "time" in look.words):
+        # GPU hours and loading times are measured; limits and deadlines are set
+        return None
+    if "network" in ideas and look.unit is not None:
+        return None
+    if look.ideas and look.ideas <= _RESOURCES:
         return True
     return True if ideas & BEFOREHAND else None
 

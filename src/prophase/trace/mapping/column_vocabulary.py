@@ -194,7 +194,8 @@ AFTERWARDS = frozenset(
     "exit code exitcode return returncode use end peak mean wait duration start node retries retry "
     "attempt attempts error reason energy power alloc loss accuracy score metric "
     "signal rss io read write rchar wchar vmem throughput actual final oom outcome "
-    "completion jct slowdown killed cost log".split()
+    "completion jct slowdown killed cost log done trained processed restarts cancelled canceled "
+    "after output outputs success hit best rx tx received sent".split()
 )
 #: names that say that a value is known when a job is submitted
 BEFOREHAND = frozenset(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Ints
 from prophase.trace.column_table import missing_in
 from prophase.trace.lint.check_registry import (
     Floats,
@@ -33,6 +34,12 @@ _OUTCOMES = (
 #: agreement in rank no honest submit-time column reaches
 _NEARLY_ALL = 0.99
 _STRADDLING = 0.05
+#: what a price counts beside time
+_REQUESTS = ("instances", "request_cpu_cores", "request_memory_gib", "request_gpus", "gpu_type")
+#: fewest jobs of one request whose ranks are compared
+_COMPARED = 10
+#: seconds, milliseconds, microseconds and nanoseconds, as parts of a second
+_FINENESS = (1.0, 1e3, 1e6, 1e9)
 
 
 @check("split-shares-jobs", "jobs.job_id")
@@ -121,55 +128,107 @@ def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns said to be known at submit time that follow the outcome almost exactly."""
     rows = sampled(subject.jobs)
     looked = "" if len(rows) == len(subject.jobs) else f" ({len(rows):,} rows looked at)"
-    for name in rows.columns:
-        if not str(name).startswith(ATTRIBUTE_PREFIX) or name in _SPLIT:
-            continue
-        found = gives_away(rows, str(name))
+    for name in (name for name in said_at_submit(rows) if name not in _SPLIT):
+        found = gives_away(rows, name)
         if found is None:
             continue
         outcome, how = found
-        known = len(subject.jobs) - missing_in(subject.jobs, str(name))
+        known = len(subject.jobs) - missing_in(subject.jobs, name)
         yield LintFinding(
             "warning",
             "jobs",
             f"{name} claims to be known at submit time, but {how} {outcome}{looked}. It was "
             "probably written after the job had ended.",
             "Ask how it is made. If afterwards, name it "
-            f"after_{str(name).removeprefix(ATTRIBUTE_PREFIX)}, so that no predictor takes it.",
-            column=str(name),
+            f"after_{name.removeprefix(ATTRIBUTE_PREFIX)}, so that no predictor takes it.",
+            column=name,
             rows=known,
             share=known / len(subject.jobs),
         )
+
+
+def said_at_submit(rows: pd.DataFrame) -> list[str]:
+    """Return the columns that a source may have filled afterwards: attributes and the priority."""
+    names = [str(name) for name in rows]
+    return [name for name in names if name.startswith(ATTRIBUTE_PREFIX) or name == "priority"]
 
 
 def gives_away(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
     """Return the outcome that an attribute gives away, and how."""
     values = numbers(rows, name)
     if np.mean(~np.isnan(values)) < 0.5:
+        values = _times(rows[name])
+    if np.mean(~np.isnan(values)) < 0.5:
         return _determines(rows, name)
     for clock in ("end_s", "start_s"):
-        times = numbers(rows, clock)
-        both = ~np.isnan(values) & ~np.isnan(times)
-        if both.sum() < 30 or np.ptp(times[both]) <= 0:
-            continue
-        moved = np.mean(times[both] != numbers(rows, "submit_s")[both])
-        if moved > 0.5 and np.mean(np.abs(values[both] - times[both]) <= 1.0) > 0.95:
+        if _is_clock(values, numbers(rows, clock), numbers(rows, "submit_s")):
             return clock, "equals"
+    alike = _equal_requests(rows)
     for outcome in _OUTCOMES:
         truth = numbers(rows, outcome)
         agreement = _rank_correlation(values, truth)
         if abs(agreement) >= _NEARLY_ALL:
             return outcome, f"has a rank correlation of {agreement:.3f} with"
+        # a price or an energy is a time multiplied by what was requested
+        if (
+            alike is not None
+            and abs(found := _rank_correlation(values, truth, alike)) >= _NEARLY_ALL
+        ):
+            return outcome, f"has, among equal requests, a rank correlation of {found:.3f} with"
     return None
 
 
-def _rank_correlation(one: Floats, two: Floats) -> float:
+def _times(column: pd.Series) -> Floats:
+    """Return dates as seconds since 1970, and spans such as 1-02:03:04 in seconds."""
+    text = column.astype("string")
+    dates = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
+    since = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    spans = pd.to_timedelta(text.str.replace("-", " days ", n=1), errors="coerce")
+    found: Floats = since.fillna(spans.dt.total_seconds()).to_numpy(dtype=np.float64)
+    return found
+
+
+def _is_clock(values: Floats, times: Floats, submits: Floats) -> bool:
+    """Say whether values are such times, in seconds or finer units, on any zone's clock."""
+    both = ~np.isnan(values) & ~np.isnan(times)
+    if both.sum() < 30 or np.ptp(times[both]) <= 0:
+        return False
+    seen, then = values[both], times[both]
+    if np.mean(then != submits[both]) <= 0.5:
+        return False
+    late = then - submits[both]
+    if not np.isnan(late).all() and np.nanquantile(late, 0.95) - np.nanquantile(late, 0.05) <= 2:
+        return False
+    for fineness in _FINENESS:
+        off = seen / fineness - then
+        if np.mean(np.abs(off - np.median(off)) <= 1.0) > 0.95:
+            return True
+    return False
+
+
+def _equal_requests(rows: pd.DataFrame) -> Ints | None:
+    """Number the groups of jobs that request the same; None if no two requests differ."""
+    held = [name for name in _REQUESTS if name in rows and rows[name].nunique() > 1]
+    return rows.groupby(held, dropna=False).ngroup().to_numpy() if held else None
+
+
+def _rank_correlation(one: Floats, two: Floats, groups: Ints | None = None) -> float:
+    """Return how alike two columns rank jobs, or the jobs of each group."""
     both = ~np.isnan(one) & ~np.isnan(two)
-    x, y = one[both], two[both]
-    if len(x) < 30 or len(np.unique(x)) < 10 or len(np.unique(y)) < 10:
+    held = pd.DataFrame({"x": one, "y": two})[both]
+    if groups is not None:
+        sizes = np.bincount(groups[both])
+        held = held.assign(group=groups[both])[sizes[groups[both]] >= _COMPARED]
+    if len(held) < max(30, 0.5 * both.sum()) or (held[["x", "y"]].nunique() < 10).any():
         return 0.0
-    ranks = [pd.Series(values).rank().to_numpy(dtype=np.float64) for values in (x, y)]
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    if groups is None:
+        ranks = held.rank()
+    else:
+        ranks = held.groupby("group")[["x", "y"]].rank(pct=True)
+        ranks = ranks - ranks.groupby(held["group"]).transform("mean")
+    if (ranks.std() == 0).any():
+        return 0.0
+    return float(np.corrcoef(ranks["x"], ranks["y"])[0, 1])
 
 
 def _determines(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
