@@ -75,12 +75,12 @@ def _parts(one: Profile, gpus_elsewhere: bool) -> Iterable[str]:
         metric = next((metric for metric in kind if _median(one, metric)), None)
         if metric is not None:
             named.add(metric)
-            value = _median(one, metric) or 0.0
-            yield _cores(value) if metric.endswith("_cores") else units.memory(_two_digits(value))
+            size = _median(one, metric) or 0.0
+            yield _cores(size) if metric.endswith("_cores") else units.memory(_two_digits(size))
     yield from _whose(one)
-    size = _median(one, "gang_size") or _median(one, "instances")
-    if size and size > 1:
-        yield f"{units.number(_two_digits(size))} workers"
+    workers = _median(one, "gang_size") or _median(one, "instances")
+    if workers and workers > 1:
+        yield f"{units.number(_two_digits(workers))} workers"
     for metric, word in (
         ("gpu_util_mean_pct", "of a GPU used"),
         ("gpu_memory_peak_gib", "of GPU memory"),

@@ -20,8 +20,8 @@ from prophase.trace.schema import JOBS
 
 Confidence = Literal["high", "medium", "low", "none"]
 #: a range is narrow if its upper end is at most this many times the lower one
-_NARROW, _WIDE = 4.0, 40.0
-#: a range wider than this says nothing as a number with two ends
+_NARROW = 4.0
+#: a range wider than this says nothing as a number with two ends, and deserves little confidence
 _NO_FACE = 30.0
 #: each of two humps holds this share of the outcomes, and they lie by this factor apart
 _LEAST_HUMP, _HUMPS_APART = 0.15, 8.0
@@ -120,7 +120,9 @@ class TargetForecast:
     @property
     def careful(self) -> float:
         """What is told as much: the upper end, or what nine in ten of such jobs stay below."""
-        return self.quantiles.get("0.9", self.high) if self.in_words else self.high
+        told = self.quantiles.get("0.9", self.high) if self.in_words else self.high
+        # half of the jobs would need more than what is usual
+        return told if told > self.typical or not math.isfinite(self.high) else self.high
 
     @property
     def low(self) -> float:
@@ -252,7 +254,8 @@ def _shape(one: TargetForecast, limit: object) -> str:
             return f"half run {until}"
         return f"{least} within {half}, one in ten runs {until}"
     if half == most:
-        return f"one in ten ends within {few}, half run about {half}"
+        until = f", 19 of 20 end within {say(one.target, one.high)}" if one.high > ends[2] else ""
+        return f"one in ten ends within {few}, half run about {half}{until}"
     return f"{least} within {half}, one in ten runs longer than {most}"
 
 
@@ -307,7 +310,7 @@ def confidence_of(
     if (few or foreign) and stratum != "seen":
         return "low"
     factor = high / low if low > 0 else math.inf
-    if not math.isfinite(factor) or factor > _WIDE or strange >= _MANY_STRANGE:
+    if not math.isfinite(factor) or factor > _NO_FACE or strange >= _MANY_STRANGE:
         return "low"
     unsure = stratum == "new" or few or strange >= _FEW_STRANGE
     if factor <= _NARROW:

@@ -18,6 +18,9 @@ _FARTHEST_FIRST = STRATA[::-1]
 #: what is not "seen" and of an owner or application that never ran; told as "partly" or "new"
 STRANGER = "stranger"
 KINDS = (*STRATA, STRANGER)
+#: fewer finished jobs than this decide nothing alone
+_FEW = 3
+_EVERYTHING = "all jobs"
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,20 @@ def closest_match(levels: tuple[Level, ...], recall: list[Recall]) -> Match:
     ):
         # the finest key holds everything that is known of a job
         reason[row] = _words(levels[level].label, count, whole=kind == "seen" or level == 0)
+        if count < _FEW and levels[level].label != _EVERYTHING:
+            reason[row] += _wider(levels, [int(part.count[row]) for part in recall], level)
     return Match(stratum, counts, reason)
+
+
+def _wider(levels: tuple[Level, ...], counts: list[int], place: int) -> str:
+    """Name what decides beside so few jobs: the next group that is large enough."""
+    coarser = range(place + 1, len(levels))
+    enough = next((level for level in coarser if counts[level] >= _FEW), None)
+    if enough is None:
+        return ""
+    if levels[enough].label == _EVERYTHING:
+        return f", beside all {counted(counts[enough], 'finished job')}"
+    return f", beside {counted(counts[enough], 'job')} with the same {levels[enough].label}"
 
 
 def strata_of(levels: tuple[Level, ...], recall: list[Recall]) -> NDArray[np.str_]:
@@ -87,7 +103,7 @@ def finest(recall: Sequence[Recall]) -> tuple[Ints, Ints]:
 
 
 def _words(label: str, count: int, *, whole: bool) -> str:
-    if label == "all jobs":
+    if label == _EVERYTHING:
         return f"no similar job among {counted(count, 'finished job')}"
     based = f"based on {counted(count, 'job')} with the same {label}"
     return based if whole else f"no past job matches all fields; {based}"

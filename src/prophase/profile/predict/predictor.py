@@ -144,9 +144,8 @@ class Predictor(ABC):
             arrival = end = np.arange(len(jobs), dtype=np.float64)
         question = self.history_.ask(jobs, np.where(np.isfinite(arrival), arrival, np.inf))
         self.history_.add(question, end, values)
-        if runs:
-            self._lengthen(history, jobs, question, end, values)
-        self._remember(jobs, end, values)
+        needed = self._lengthen(history, jobs, question, end, values) if runs else values
+        self._remember(jobs, end, needed)
         self.newest_ = np.sort(end)
         timed = np.flatnonzero(np.isfinite(arrival))
         timed = timed[np.argsort(arrival[timed], kind="stable")]
@@ -338,7 +337,7 @@ class Predictor(ABC):
         if cut_short is not None and cut_short.any():
             needed = self._needed(question, values, cut_short)
         self.history_.add(question, end, needed)
-        self._remember(jobs, end, values)
+        self._remember(jobs, end, needed)
         self.newest_ = np.sort(np.concatenate([self.newest_, end]))
         if timed:
             self._judge(question, values, end)
@@ -359,13 +358,19 @@ class Predictor(ABC):
     def _lengthen(
         self, history: pd.DataFrame, jobs: pd.DataFrame, question: Question, end: Floats,
         values: Floats,
-    ) -> None:  # fmt: skip
-        """Remember jobs that were cut short or still run as what they need, not as what is seen."""
+    ) -> Floats:  # fmt: skip
+        """Remember jobs that were cut short or still run as what they need, not as what is seen.
+
+        Returns
+        -------
+        array
+            What the jobs that ended need.
+        """
         cut_short, running = was_cut_short(jobs), still_running(history)
         if len(running):
             running = running.drop(index=running.index.intersection(jobs.index))
         if not cut_short.any() and not len(running):
-            return
+            return values
         longer = self._needed(question, values, cut_short)
         asked = self.history_.ask(running)
         bound = np.log(np.maximum(numbers(running, "duration_s"), self.floor_))
@@ -374,6 +379,8 @@ class Predictor(ABC):
         self.history_.add(question, end, longer)
         if len(running):
             self.history_.add(asked, ends(running), needed)
+            self._remember_running(running, needed)
+        return longer
 
     def _needed(self, question: Question, values: Floats, at_least: Bools) -> Floats:
         """Return the values, those that are known as lower bounds as what like jobs needed."""
@@ -390,6 +397,9 @@ class Predictor(ABC):
 
     def _remember(self, finished: pd.DataFrame, end: Floats, values: Floats) -> None:  # noqa: B027
         """Take note of finished jobs with all their columns, for methods that learn from use."""
+
+    def _remember_running(self, running: pd.DataFrame, needed: Floats) -> None:  # noqa: B027
+        """Take note of jobs that still run, with what they will need."""
 
     @abstractmethod
     def _answer(self, question: Question, recall: list[Recall]) -> PointAndRange:

@@ -170,3 +170,30 @@ def test_the_papers_pipeline_on_its_published_rows(shared_data) -> None:  # type
     assert 9 < found["within_20_pct"] < 22
     assert 40 < found["within_x2_pct"] < 55
     assert 0.3 < found["r2_log"] < 0.5
+
+
+def test_jobs_cut_short_or_still_running_lengthen_their_profile() -> None:
+    busy = JOBS["user"].eq("ann").to_numpy()
+    limit = np.where(np.arange(len(JOBS)) % 2 == 0, 3_400.0, 86_400.0)
+    killed = busy & (JOBS["duration_s"].to_numpy() > limit)
+    run = np.where(killed, limit, JOBS["duration_s"])
+    seen = JOBS.assign(
+        time_limit_s=limit,
+        duration_s=run,
+        end_s=JOBS["start_s"] + run,
+        status=np.where(killed, "timeout", "completed"),
+    )
+    now = seen["end_s"].max() + 3_500.0
+    running = seen[busy][:60].assign(
+        job_id=[f"r{n}" for n in range(60)],
+        status="running", submit_s=now - 3_500, start_s=now - 3_500, duration_s=np.nan,
+        end_s=np.nan, cpu_mean_cores=np.nan, memory_peak_gib=np.nan,
+    )  # fmt: skip
+    clock = seen[~busy][:1].assign(job_id="last", submit_s=now, start_s=now, end_s=now + 60.0)
+    whole = pd.concat([seen, running, clock], ignore_index=True)
+    asked = NEW[:1].assign(time_limit_s=86_400.0)
+    median = predictor_named("profile-median")
+    blind = median.fit(seen.assign(status="completed")).predict(asked)["value"][0]
+    killed_count = median.fit(seen).predict(asked)["value"][0]
+    both_count = median.fit(whole).predict(asked)["value"][0]
+    assert blind < killed_count < both_count

@@ -30,6 +30,7 @@ from prophase.profile.predict.methods.usage_groups import (
 )
 from prophase.profile.predict.point_and_range import PointAndRange
 from prophase.profile.predict.predictor import Predictor
+from prophase.profile.predict.submit_columns import ends
 
 #: jobs the classifier learns from; more cost time and change little
 _MOST_LESSONS = 10_000
@@ -56,10 +57,15 @@ class ProfilePredictor(Predictor):
         self._ends: Floats = np.empty(0)
         self._raw: Floats = np.empty(0)
         self._groups: UsageGroups | None = None
+        self._running: list[tuple[pd.DataFrame, Floats]] = []
         super().fit(history, target)
+        for running, needed in self._running:
+            # their use is not known yet, so metadata says where they belong
+            self._add_running(running, needed)
         # from now on a finished job is assigned when it comes
         self._fitting = False
         self._usage = self._ends = self._raw = np.empty(0)
+        self._running = []
         return self
 
     def predict(
@@ -94,6 +100,13 @@ class ProfilePredictor(Predictor):
         elif self._groups is not None:
             labels = self._groups.labels(usage_values(finished, self._usage_columns))
             self._values.add(labels, end, raw)
+
+    def _remember_running(self, running: pd.DataFrame, needed: Floats) -> None:
+        self._running = [(running, np.exp(needed))]
+
+    def _add_running(self, running: pd.DataFrame, needed: Floats) -> None:
+        if self._groups is not None:
+            self._values.add(self.profiles_of(running)[0], ends(running), needed)
 
     def _learn(self, question: Question, values: Floats) -> None:
         rows = question.places

@@ -184,8 +184,7 @@ def _times(column: pd.Series) -> Floats:
     dates = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
     since = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
     spans = pd.to_timedelta(text.str.replace("-", " days ", n=1), errors="coerce")
-    found: Floats = since.fillna(spans.dt.total_seconds()).to_numpy(dtype=np.float64)
-    return found
+    return np.asarray(since.fillna(spans.dt.total_seconds()), dtype=np.float64)
 
 
 def _is_clock(values: Floats, times: Floats, submits: Floats) -> bool:
@@ -209,7 +208,9 @@ def _is_clock(values: Floats, times: Floats, submits: Floats) -> bool:
 def _equal_requests(rows: pd.DataFrame) -> Ints | None:
     """Number the groups of jobs that request the same; None if no two requests differ."""
     held = [name for name in _REQUESTS if name in rows and rows[name].nunique() > 1]
-    return rows.groupby(held, dropna=False).ngroup().to_numpy() if held else None
+    if not held:
+        return None
+    return np.asarray(rows.groupby(held, dropna=False).ngroup(), dtype=np.int64)
 
 
 def _rank_correlation(one: Floats, two: Floats, groups: Ints | None = None) -> float:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import prophase as ph
+from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast
+from prophase.stats import Estimate
+
+
+@pytest.fixture
+def same_half() -> TargetForecast:
+    """Most jobs alike took 40 min, some ended early; the range ends far above."""
+    return TargetForecast(
+        target="duration_s", unit="s", predicted=Estimate(2_400.0, 300.0, 36_000.0, level=0.9),
+        confidence="low", reason="", stratum="partly", seen=1,
+        quantiles={"0.1": 600.0, "0.5": 2_400.0, "0.9": 2_400.0},
+    )  # fmt: skip
+
+
+def test_nobody_is_told_to_plan_with_what_half_of_the_jobs_exceed(
+    same_half: TargetForecast,
+) -> None:
+    said = "\n".join(
+        JobForecast({}, "job", (same_half,), (), None, (), learnt_from=60, method="x").lines()
+    )
+    assert "half run about 40 min, 19 of 20 end within 10 h" in said
+    assert same_half.careful == 36_000.0
+    clear = replace(same_half, quantiles={"0.1": 600.0, "0.5": 2_400.0, "0.9": 9_000.0})
+    assert clear.careful == 9_000.0
+
+
+def test_the_reason_names_the_wider_group_beside_a_single_job() -> None:
+    rng = np.random.default_rng(0)
+    jobs = pd.DataFrame(
+        {
+            "user": ["ann", "bob"] * 30,
+            "request_gpus": [1.0] * 58 + [8.0, 1.0],
+            "duration_s": rng.uniform(100, 200, 60),
+        }
+    )
+    model = ph.learn(jobs, method="backoff-median")
+    few, many = (ph.ask(model, {"user": "ann", "gpus": n})["duration_s"].reason for n in (8, 1))
+    assert few.startswith("based on 1 job with the same user and request, beside 30 jobs")
+    assert "beside" not in many
