@@ -78,7 +78,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("asked", LINES)
 def test_an_install_line_gives_a_program_that_starts(
-    asked: str, wheel: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: str, wheel: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.rmtree(place / "env", ignore_errors=True)
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(place / "bytecode"))
@@ -92,13 +92,13 @@ def test_an_install_line_gives_a_program_that_starts(
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     if "serve" in asked:
-        _serves(programs, tmp_path)
+        _serves(programs, str(place / "ws"))
 
 
-def _serves(programs: Path, folder: Path) -> None:
-    ws = str(folder / "ws")
-    made = [str(programs / "prophase"), "synth", "pai", "--jobs", "60", "--days", "1", "--out", ws]
-    subprocess.run(made, check=True, capture_output=True)
+def _serves(programs: Path, ws: str) -> None:
+    if not Path(ws).exists():
+        make = [str(programs / "prophase"), "synth", "pai", "--jobs", "60", "--days", "1"]
+        subprocess.run([*make, "--out", ws], check=True, capture_output=True)
     with _running([str(programs / "prophase"), "serve", ws, "--port", "0", "--open"]) as address:
         assert _status(f"{address}/healthz") == 200
         assert _status(f"{address}/runs") == 200

@@ -38,6 +38,8 @@ _STRADDLING = 0.05
 _REQUESTS = ("instances", "request_cpu_cores", "request_memory_gib", "request_gpus", "gpu_type")
 #: fewest jobs of one request whose ranks are compared
 _COMPARED = 10
+_DATE = r"(19|20)\d\d-\d\d-\d\d[ T]\d\d:\d\d.*"
+_SPAN = r"(\d{1,4}-)?\d{1,4}:\d\d:\d\d(\.\d+)?"
 #: seconds, milliseconds, microseconds and nanoseconds, as parts of a second
 _FINENESS = (1.0, 1e3, 1e6, 1e9)
 
@@ -181,10 +183,12 @@ def gives_away(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
 def _times(column: pd.Series) -> Floats:
     """Return dates as seconds since 1970, and spans such as 1-02:03:04 in seconds."""
     text = column.astype("string")
-    dates = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
-    since = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    spans = pd.to_timedelta(text.str.replace("-", " days ", n=1), errors="coerce")
-    return np.asarray(since.fillna(spans.dt.total_seconds()), dtype=np.float64)
+    dates = text.where(text.str.fullmatch(_DATE).fillna(False))
+    spans = text.where(text.str.fullmatch(_SPAN).fillna(False))
+    since = pd.to_datetime(dates, errors="coerce", format="ISO8601", utc=True)
+    seconds = (since - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    took = pd.to_timedelta(spans.str.replace("-", " days ", n=1), errors="coerce")
+    return np.asarray(seconds.fillna(took.dt.total_seconds()), dtype=np.float64)
 
 
 def _is_clock(values: Floats, times: Floats, submits: Floats) -> bool:
