@@ -178,6 +178,13 @@ def test_a_replay_without_nodes_says_how_to_name_them(trace: Trace) -> None:
         ph.simulate(trace.jobs)
 
 
+def test_what_is_neither_a_table_nor_a_path_is_named(trace: Trace) -> None:
+    with pytest.raises(ParameterError, match="jobs are given as NoneType"):
+        ph.simulate(None)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="cluster is given as int"):
+        ph.simulate(trace, 5)  # type: ignore[arg-type]
+
+
 def test_a_kept_model_answers_as_the_workspace_does(workspace: Path, tmp_path: Path) -> None:
     job = {"user": "ann", "gpus": 1}
     ph.learn(workspace, ["duration_s"]).save(tmp_path / "my.model")

@@ -512,6 +512,11 @@ def _trace(history: History, *tables: str) -> Trace:
         return history
     if isinstance(history, pd.DataFrame):
         return _trace_of_jobs(history)
+    if not isinstance(history, str | Path):
+        raise ParameterError(
+            f"jobs are given as {type(history).__name__}. Pass a path, a table of jobs (DataFrame) "
+            "or what ph.read returned."
+        )
     return open_trace(history, tables=list(tables) or None)
 
 
@@ -561,6 +566,11 @@ def _cluster(trace: Trace | None, cluster: Nodes | None) -> Cluster | None:
         return cluster
     if isinstance(cluster, pd.DataFrame):
         return Cluster.from_nodes(cluster)
+    if not isinstance(cluster, str | Path | None):
+        raise ParameterError(
+            f"the cluster is given as {type(cluster).__name__}. Pass '100x8', a table of nodes "
+            "(DataFrame), a path or a Cluster."
+        )
     return machines(trace or Trace({}, "", ""), cluster)
 
 
