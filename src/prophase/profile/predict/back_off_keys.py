@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Floats
+from prophase.plural import listed
 from prophase.profile.predict.submit_columns import Columns, is_number, numbers
 
 Keys = NDArray[np.uint64]
@@ -257,14 +258,23 @@ def _recurs(values: pd.Series, most: float = _MOST_VALUES) -> bool:
 
 
 def _label(words: list[str], request: list[str]) -> str:
-    spoken = [_SPOKEN.get(word, word) for word in words]
+    spoken = list(map(spoken_column, words))
     attributes = [name for name in request if name.startswith("attr_")]
     if len(attributes) < len(request):
         spoken.append("request")
     if len(attributes) > _NAMED:
         spoken.append("attributes")
     else:
-        spoken += [name.removeprefix("attr_").replace("_", " ") for name in attributes]
-    if len(spoken) < 2:
-        return spoken[0] if spoken else "all jobs"
-    return ", ".join(spoken[:-1]) + " and " + spoken[-1]
+        spoken += map(spoken_column, attributes)
+    return listed(spoken, most=len(spoken)) if spoken else "all jobs"
+
+
+def spoken_column(name: str) -> str:
+    """Return a column as a sentence names it.
+
+    Examples
+    --------
+    >>> spoken_column("attr_container_image"), spoken_column("time_limit_s")
+    ('container image', 'time limit')
+    """
+    return _SPOKEN.get(name, name.removeprefix("attr_").replace("_", " "))

@@ -30,7 +30,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Bools, Floats, Ints
-from prophase.plural import counted
+from prophase.plural import counted, listed
+from prophase.profile.predict.back_off_keys import spoken_column
 from prophase.profile.predict.expert_weights import ExpertWeights
 from prophase.profile.predict.history import History, Question
 from prophase.profile.predict.leading_point import (
@@ -522,7 +523,7 @@ class Mixture(Predictor):
         rows, words = self._strangers(question, recall, match.stratum)
         if words is None:
             return match.reason
-        where = " and ".join(self.history_.text.names)
+        where = listed([spoken_column(name) for name in self.history_.text.names])
         told = [
             "no past job matches all fields; based on "
             f"{counted(int(count), 'job')} with the same words in {where}"
