@@ -87,14 +87,14 @@ def test_an_array_runs_a_sweep_with_the_same_result(
     out = trace.parent / "array"
     words = (PROPHASE, "sweep", str(trace), *SWEEP, "--out", str(out))
     told = slurm.run(*words, "--export", "slurm-array", "--tasks", "3").stderr
-    assert "4 cells in 3 tasks: sbatch" in told
+    assert "36 cells in 3 tasks: sbatch" in told
     job = slurm.run("sbatch", "--parsable", str(out / "array.sbatch")).stdout.strip()
     ended = slurm.wait(job, seconds=400)
     assert list(ended.values()) == ["COMPLETED"] * 3, (out / "parts" / "1.log").read_text()
     assert len(list((out / "parts").glob("*-of-3"))) == 3
     whole = json.loads(slurm.run(*words, timeout=300).stdout)
     assert whole["rows"] == locally
-    assert any("0 cells replayed, 4 taken" in one for one in whole["remarks"])
+    assert any("0 cells replayed, 36 taken" in one for one in whole["remarks"])
 
 
 def test_dask_workers_on_slurm_run_a_sweep_with_the_same_result(

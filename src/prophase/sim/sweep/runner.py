@@ -62,8 +62,8 @@ def run_sweep(
 ) -> SweepResult:
     """Replay a workload under every combination of a plan and return all results.
 
-    Every seed draws days of the trace again (``Resampler``), as many in a row as its backlog lasts;
-    where the trace is too short for that, it is only replayed as recorded. All
+    Every seed draws days of the trace again (``Resampler``), as many in a row as its backlog lasts,
+    at most a sixth of the trace; one of fewer than four days is only replayed as recorded. All
     combinations meet the same jobs, so that their differences are paired. A job that one of the
     clusters cannot run is left out of all replays, or refused.
 
@@ -86,7 +86,7 @@ def run_sweep(
     >>> jobs["job_id"], jobs["request_gpus"] = jobs.index.astype(str), 1.0
     >>> result = run_sweep(Workload.from_jobs(jobs), SweepPlan(["1x8", "1x10"], seeds=2))
     >>> result.cells.shape[0], result.ranked().loc[0, "cluster"]
-    (2, '1x10')
+    (6, '1x10')
     """
     ready = _prepared(workload, plan, own, sizings or {}, leave_out_unfit)
     with open_cells(folder, KIND, ready.data_hash, plan.to_dict()) as store:
