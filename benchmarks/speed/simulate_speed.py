@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,6 +57,25 @@ with kernel_seconds() as inside:
 wall = time.perf_counter() - began
 print(json.dumps({"s": s, "wall_s": wall, "kernel_s": sum(inside), "mib": peak_mib(),
     "imports_mib": before, "table_mib": table, "wait_s": float(found.wait_s.mean())}))
+"""
+#: a sweep of replays that take seconds, by so many workers; a process of its own, as a command is
+_SWEEP = """
+import json, os, sys, time
+sys.path.insert(0, sys.argv[1])
+from replays import NODES, mixed_jobs
+from prophase.sim import Workload
+from prophase.sim.sweep.plan import SweepPlan
+from prophase.sim.sweep.runner import run_sweep
+nodes = 100
+workload = Workload.from_jobs(mixed_jobs(40_000, load=nodes / NODES))
+plan = SweepPlan(
+    ["100x8", "101x8", "102x8", "104x8"],
+    {"queue": ["easy"], "estimate": ["duration_s"], "order": ["fifo", "shortest"]},
+    seeds=1,
+)
+began = time.perf_counter()
+result = run_sweep(workload, plan, workers=int(sys.argv[2]))
+print(json.dumps({"wall_s": time.perf_counter() - began, "cells": len(result.cells)}))
 """
 #: compiled code is made, or loaded from disk, while the simulator is imported: count that, too
 _FIRST_CALL = """
@@ -368,6 +388,26 @@ def first_call(repeats: int) -> None:
     record(Measurement(*measured, "two jobs, two nodes", remark))
 
 
+def sweep_workers(repeats: int) -> None:
+    """Efficiency of a sweep on all cores, beside what the machine itself loses with all at work."""
+    here, cores = str(Path(__file__).parents[1]), os.cpu_count() or 1
+    _child(_SWEEP, here, "1")
+    used, possible, walls = [], [], []
+    for _ in range(repeats):
+        alone = _child(_SWEEP, here, "1")
+        together = _child(_SWEEP, here, str(cores))
+        with ThreadPoolExecutor(cores) as pool:
+            each = [run["wall_s"] for run in pool.map(partial(_child, _SWEEP, here), "1" * cores)]
+        used.append(alone["wall_s"] / (cores * together["wall_s"]))
+        possible.append(alone["wall_s"] * cores / sum(each))
+        walls.append(together["wall_s"])
+    data = f"{alone['cells']} replays of 40,000 jobs, EASY, {cores} workers"
+    remark = f"wall {min(walls):.1f} s at best with all workers"
+    name = f"{cores} sweeps at once"
+    measured = ("sweep, efficiency of workers", "share", used, name, possible, data, remark)
+    record(Measurement(*measured))
+
+
 def _child(script: str, *arguments: str, environment: dict[str, str] | None = None) -> Any:
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
@@ -396,6 +436,7 @@ def main() -> None:
         "orders": lambda: moving_orders(chosen.repeats),
         "shapes": lambda: many_shapes(chosen.repeats),
         "first": lambda: first_call(chosen.repeats),
+        "workers": lambda: sweep_workers(chosen.repeats),
         "growth": lambda: growth(chosen.largest),
     }
     options.add_argument("--accasim", help="a Python that has the package accasim")

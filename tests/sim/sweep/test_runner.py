@@ -5,6 +5,7 @@ import multiprocessing
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ import pytest
 
 from prophase.cells import CELLS, open_cells
 from prophase.errors import FormatError, InputError, ParameterError, WorkspaceError
-from prophase.sim import Cluster, Workload, simulate
+from prophase.sim import Cluster, Schedule, Workload, simulate
+from prophase.sim.sweep import resampled_traces, runner
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.results import pareto_front
 from prophase.sim.sweep.runner import run_sweep
@@ -55,6 +57,22 @@ def test_a_sweep_over_whole_gpus_leaves_out_gangs_that_fit_as_shares_alone():
     result = run_sweep(workload, plan, leave_out_unfit=True)
     assert result.left_out == {"fit on no node of one of the clusters": 1}
     assert set(result.cells["share"]) == {"off", "per_gpu=1"}
+
+
+def test_the_replay_that_chose_the_blocks_is_not_run_again(monkeypatch: pytest.MonkeyPatch):
+    replays: list[str] = []
+
+    def counted(*arguments: Any, **settings: Any) -> Schedule:
+        replays.append(settings["order"])
+        return simulate(*arguments, **settings)
+
+    for module in (runner, resampled_traces):
+        monkeypatch.setattr(module, "simulate", counted)
+    plan = replace(PLAN, seeds=0, block_h=None)
+    cells = run_sweep(trace(), plan).cells
+    assert sorted(replays) == ["fifo", "fifo", "shortest", "shortest"]
+    given = run_sweep(trace(), replace(plan, block_h=24.0)).cells
+    pd.testing.assert_frame_equal(cells, given)
 
 
 def test_few_seeds_give_means_without_intervals():

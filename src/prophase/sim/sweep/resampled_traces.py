@@ -18,6 +18,7 @@ from prophase.errors import ParameterError
 from prophase.plural import counted
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.backlog_blocks import LEAST_BLOCKS, days_of_backlog
+from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.simulation import simulate
 from prophase.sim.workload import Workload
@@ -163,6 +164,8 @@ class DrawnBlocks:
     blocks: int
     why_not: str = ""
     broken: str = ""
+    #: the replay as recorded from which the blocks were chosen, if there was one
+    replay: Schedule | None = field(default=None, repr=False, compare=False)
 
     @property
     def independent(self) -> int:
@@ -192,18 +195,19 @@ def blocks_for(
     if block_h is not None:
         return DrawnBlocks(block_h, 1, Resampler(workload, block_h).blocks)
     settings = {**policy, "leave_out_unfit": True}
-    days = days_of_backlog(simulate(workload, cluster, **settings))
+    replay = simulate(workload, cluster, **settings)
+    days = days_of_backlog(replay)
     whole = f"the trace has only {counted(days.all, 'day')}"
     if days.all < LEAST_BLOCKS:
         why_not = f"{whole}: fewer than {LEAST_BLOCKS} blocks that could be drawn from"
-        return DrawnBlocks(_DAY_H, days.drawn, days.all, why_not, why_not)
+        return DrawnBlocks(_DAY_H, days.drawn, days.all, why_not, why_not, replay)
     broken = ""
     if days.all // days.together < LEAST_BLOCKS:
         broken = (
             f"the load and the backlog hold together for {days.together} days, and {whole}: "
             "resampled traces break up the backlog, and wait less"
         )
-    return DrawnBlocks(_DAY_H, days.drawn, days.all, "", broken)
+    return DrawnBlocks(_DAY_H, days.drawn, days.all, "", broken, replay)
 
 
 def interval_of_resamples(values: Floats, blocks: int) -> Estimate:

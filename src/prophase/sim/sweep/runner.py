@@ -166,6 +166,8 @@ class _Prepared:
     setting: SweepSetting
     data_hash: str
     cells: Mapping[str, Cell]
+    #: the combination whose replay chose the blocks, as recorded
+    first: Cell
     #: seconds of a replay of the first combination, if there was one
     replay_s: float | None
 
@@ -197,9 +199,9 @@ def _prepared(
     )
     try_policies(kept, next(iter(clusters.values())), map(dict, plan.policy_settings))
     # of the first combination, so that more of them find the finished cells again
-    first = next(iter(clusters.values()))
+    first = Cell(plan.policy_settings[0], plan.clusters[0], 1.0, AS_RECORDED)
     began = time.process_time()
-    drawn = blocks_for(kept, first, dict(plan.policy_settings[0]), plan.block_h)
+    drawn = blocks_for(kept, clusters[first.cluster], dict(first.policy), plan.block_h)
     replay_s = time.process_time() - began if plan.block_h is None else None
     setting = SweepSetting(
         {
@@ -216,7 +218,7 @@ def _prepared(
         for cell in plan.cells()
         if cell.seed <= last
     }
-    return _Prepared(kept, drawn, setting, data_hash, cells, replay_s)
+    return _Prepared(kept, drawn, setting, data_hash, cells, first, replay_s)
 
 
 def _run_missing(
@@ -228,6 +230,9 @@ def _run_missing(
 ) -> None:
     """Run the cells that the store does not have yet."""
     missing = {cell: key for key, cell in wanted.items() if key not in store.finished}
+    if ready.drawn.replay is not None and ready.first in missing:
+        measures = measures_of(ready.drawn.replay)
+        store.add(missing.pop(ready.first), {**ready.first.axes, **measures})
     done = len(wanted) - len(missing)
     report = progress or (lambda done, total: None)
     report(done, len(wanted))

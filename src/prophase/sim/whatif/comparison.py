@@ -123,12 +123,15 @@ def compare_scenarios(
     require_blocks(drawn[0][1], seeds, chosen=block_h is None)
     last = AS_RECORDED if blocks.why_not else seeds
     tasks = list(product(range(AS_RECORDED, last + 1), range(len(scenarios))))
-    rows: list[dict[str, Any]] = []
+    total, rows = len(tasks), []
+    if blocks.replay is not None and first.load == 1.0:
+        rows.append({"scenario": first.name, "seed": AS_RECORDED, **measures_of(blocks.replay)})
+        tasks.remove((AS_RECORDED, 0))
     with closing(run_all(_replay, drawn, tasks, workers=workers)) as results:
         for (seed, number), measures in results:
             rows.append({"scenario": scenarios[number].name, "seed": seed, **measures})
             if progress:
-                progress(len(rows), len(tasks))
+                progress(len(rows), total)
     cells = pd.DataFrame(rows).sort_values(["scenario", "seed"]).reset_index(drop=True)
     return ScenarioComparison(tuple(scenarios), cells, blocks, scenarios[0].workload.left_out)
 
