@@ -183,6 +183,25 @@ def test_a_sealed_file_with_damage_inside_gives_the_same_model_or_an_error_of_ou
         np.testing.assert_array_equal(model.arrays[name], array)
 
 
+def test_arrays_lie_where_they_can_be_used_and_a_file_whose_do_not_is_read_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = {f"n{size}": np.arange(size, dtype=np.float64) for size in range(9)}
+    arrays |= {"words": np.array(["a", "bcd"]), "few": np.array([True]), "f": np.eye(3, 2).T}
+    save_example(tmp_path / "new", arrays=arrays)
+    monkeypatch.setattr(modelfile, "_ALIGNED", 1)
+    save_example(tmp_path / "former", arrays=arrays)
+    for name, shared in (("new", True), ("former", False)):
+        found = load_model(tmp_path / name).arrays
+        for key, array in arrays.items():
+            np.testing.assert_array_equal(found[key], array)
+            assert found[key].flags.aligned
+            assert found[key].flags.writeable
+        assert (not found["n8"].flags.owndata) or not shared
+        found["n8"][0] = 7.0
+        assert load_model(tmp_path / name).arrays["n8"][0] == 0.0
+
+
 def test_another_kind_is_refused_by_name(example: Path) -> None:
     with pytest.raises(ModelFileError, match=r"kind 'sizing.peak', but 'profile' is needed"):
         load_model(example, kind="profile")
@@ -368,7 +387,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_read(
 ) -> None:
     with example.open("r+b") as handle:
         handle.truncate(modelfile.MAX_BYTES + (65 << 20))  # sparse: no such bytes on the disk
-    monkeypatch.setattr(Path, "read_bytes", lambda self: pytest.fail("was read"))
+    monkeypatch.setattr(Path, "open", lambda self, mode: pytest.fail("was read"))
     with pytest.raises(ModelFileError, match="at most 2 GiB"):
         load_model(example)
 

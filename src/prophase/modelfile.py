@@ -11,6 +11,10 @@ The zip comment ends in the SHA-256 of all bytes before it, so a damaged file is
 refused before anything in it is interpreted. Nothing is compressed: the same
 model gives the same bytes on every machine, and a file cannot unpack to more
 than its size. No pickle is ever read or written, so a file cannot run code.
+
+A file is read once, and its arrays are used where they lie: a model of a million
+jobs is there in a tenth of a second. It is not mapped, since a mapped file that
+somebody overwrites would change a model that was checked, or end the process.
 """
 
 from __future__ import annotations
@@ -20,9 +24,12 @@ import io
 import json
 import math
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +53,12 @@ _MARK = FORMAT.encode() + b" sha256 "
 _TAIL = len(_MARK) + 64
 #: the earliest date a zip can hold; a real one would change the bytes
 _DATE = (1980, 1, 1, 0, 0, 0)
+#: members begin at multiples of this, so that arrays can be used where they lie
+_ALIGNED = 64
+#: what a zip calls a field that only fills up
+_FILLING = 0xD935
+#: of a zip's header of a member: all of it, and where the lengths of name and fields stand
+_HEADER, _LENGTHS = 30, slice(26, 30)
 
 #: how foreign files begin, and what they are
 _FOREIGN = (
@@ -197,12 +210,16 @@ def load_model(path: Path | str, kind: str | None = None) -> Model:
         kind=manifest["kind"],
         meta=_parse_json(source, _META, members[_META]),
         arrays=_arrays(source, members[_ARRAYS]),
-        blobs={n.removeprefix(_BLOBS): b for n, b in members.items() if n.startswith(_BLOBS)},
+        blobs={
+            name.removeprefix(_BLOBS): bytes(content)
+            for name, content in members.items()
+            if name.startswith(_BLOBS)
+        },
         columns=tuple(manifest["columns"]),
         data_hash=manifest["data_hash"],
         seed=manifest["seed"],
         version=manifest["prophase_version"],
-        checksum=content[-64:].decode(),
+        checksum=bytes(content[-64:]).decode(),
     )
 
 
@@ -288,6 +305,7 @@ def _zip_bytes(members: Mapping[str, bytes], *, seal: bool = True) -> bytes:
             info = zipfile.ZipInfo(name, _DATE)
             info.external_attr = 0o644 << 16
             info.create_system = 3
+            info.extra = _filling(buffer.tell() + _HEADER + len(name.encode()))
             archive.writestr(info, content)
         if seal:
             archive.comment = _MARK + b"0" * 64
@@ -300,10 +318,20 @@ def _zip_bytes(members: Mapping[str, bytes], *, seal: bool = True) -> bytes:
     return buffer.getvalue()
 
 
+def _filling(place: int) -> bytes:
+    """Return a field of a zip that moves what follows to the next multiple."""
+    missing = -place % _ALIGNED
+    if not missing:
+        return b""
+    # number and length of a field take four bytes
+    empty = (missing - 4) % _ALIGNED
+    return struct.pack("<HH", _FILLING, empty) + bytes(empty)
+
+
 # loading
 
 
-def _read(source: Path) -> bytes:
+def _read(source: Path) -> memoryview:
     if not source.is_file():
         raise ModelFileError(f"{source}: there is no model file at this path. Train and save one.")
     try:
@@ -314,18 +342,22 @@ def _read(source: Path) -> bytes:
                 f"{source}: is {size / 2**30:.1f} GiB; model files have at most "
                 f"{MAX_BYTES >> 30} GiB. Check that it is a model file."
             )
-        return source.read_bytes()
+        # arrays are changed where they lie; bytes could not be
+        content = bytearray(size)
+        with source.open("rb") as handle:
+            return memoryview(content)[: handle.readinto(content)]
     except OSError as cause:
         raise storage_error(cause, source) from cause
 
 
-def _refuse_foreign(source: Path, content: bytes) -> None:
+def _refuse_foreign(source: Path, content: memoryview) -> None:
     if not content:
         raise ModelFileError(f"{source}: is empty. Copy the model file again, or train again.")
-    what = next((text for start, text in _FOREIGN if content.startswith(start)), None)
-    if content.startswith(b"PK") and _MANIFEST.encode() not in content[:100]:
+    begin = bytes(content[:100])
+    what = next((text for start, text in _FOREIGN if begin.startswith(start)), None)
+    if begin.startswith(b"PK") and _MANIFEST.encode() not in begin:
         what = _kind_of_zip(content)
-    elif what is None and not content.startswith(b"PK"):
+    elif what is None and not begin.startswith(b"PK"):
         what = "of no kind that is known"
     if what is not None:
         raise ModelFileError(
@@ -334,9 +366,9 @@ def _refuse_foreign(source: Path, content: bytes) -> None:
         )
 
 
-def _kind_of_zip(content: bytes) -> str:
+def _kind_of_zip(content: memoryview) -> str:
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(_InMemory(content)) as archive:
             names = archive.namelist()
     except Exception:
         return "a zip that is damaged or cut off"
@@ -347,9 +379,9 @@ def _kind_of_zip(content: bytes) -> str:
     return "some other zip"
 
 
-def _refuse_damaged(source: Path, content: bytes) -> None:
-    tail = content[-_TAIL:]
-    right = hashlib.sha256(memoryview(content)[:-64]).hexdigest().encode()
+def _refuse_damaged(source: Path, content: memoryview) -> None:
+    tail = bytes(content[-_TAIL:])
+    right = hashlib.sha256(content[:-64]).hexdigest().encode()
     if not tail.startswith(_MARK) or tail[-64:] != right:
         raise ModelFileError(
             f"{source}: is damaged: it was truncated, changed or repacked after it was saved. "
@@ -367,30 +399,70 @@ def _crafted(source: Path, what: str, cause: Exception | None = None) -> ModelFi
     return error
 
 
-def _members(source: Path, content: bytes) -> dict[str, bytes]:
+class _InMemory(io.RawIOBase):
+    """A file whose bytes are in memory; they are not copied before they are read."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content, self._place = content, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place}.get(whence, len(self._content))
+        if place < 0:
+            raise OSError("before the first byte")
+        self._place = place
+        return place
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._content[self._place : self._place + len(buffer)]
+        buffer[: len(found)] = found
+        self._place += len(found)
+        return len(found)
+
+
+def _stored(content: memoryview, info: zipfile.ZipInfo) -> memoryview:
+    """Return a member's bytes where they lie."""
+    begin = info.header_offset
+    name, fields = struct.unpack("<HH", content[begin:][_LENGTHS])
+    begin += _HEADER + name + fields
+    found = content[begin : begin + info.file_size]
+    if len(found) != info.file_size or info.compress_size != info.file_size:
+        raise zipfile.BadZipFile(f"{info.filename!r} is not where the directory says")
+    return found
+
+
+def _members(source: Path, content: memoryview) -> dict[str, memoryview]:
     """Return the members of the zip: stored as they are, each name once and without a path."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(_InMemory(content)) as archive:
             infos = archive.infolist()
-            seen: set[str] = set()
-            for info in infos:
-                bare = info.filename.removeprefix(_BLOBS)
-                if not _NAME.fullmatch(bare) or info.filename in seen:
-                    raise _crafted(source, f"the member {info.filename!r} is not allowed")
-                if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & ~0x800:
-                    raise _crafted(source, f"the member {info.filename!r} is packed or encrypted")
-                seen.add(info.filename)
-            if sum(info.file_size for info in infos) > len(content):
-                raise _crafted(source, "its members claim more bytes than the file has")
-            return {info.filename: archive.read(info) for info in infos}
+        found: dict[str, memoryview] = {}
+        for info in infos:
+            bare = info.filename.removeprefix(_BLOBS)
+            if not _NAME.fullmatch(bare) or info.filename in found:
+                raise _crafted(source, f"the member {info.filename!r} is not allowed")
+            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & ~0x800:
+                raise _crafted(source, f"the member {info.filename!r} is packed or encrypted")
+            found[info.filename] = _stored(content, info)
+            # the seal speaks of all bytes; this one finds a seal that was made anew
+            if zlib.crc32(found[info.filename]) != info.CRC:
+                raise _crafted(source, f"the member {info.filename!r} was changed")
+        if sum(map(len, found.values())) > len(content):
+            raise _crafted(source, "its members claim more bytes than the file has")
+        return found
     except ModelFileError:
         raise
     except Exception as cause:  # zipfile lets many kinds through: struct, index, Unicode errors
         raise _crafted(source, "the zip directory does not fit", cause) from cause
 
 
-def _manifest(source: Path, members: dict[str, bytes]) -> dict[str, Any]:
-    manifest = _parse_json(source, _MANIFEST, members.get(_MANIFEST, b""))
+def _manifest(source: Path, members: Mapping[str, memoryview]) -> dict[str, Any]:
+    manifest = _parse_json(source, _MANIFEST, members.get(_MANIFEST, memoryview(b"")))
     version = manifest.get("format_version")
     if manifest.get("format") != FORMAT or type(version) is not int or version < 1:
         raise _crafted(source, "the manifest does not say that it is a Prophase model")
@@ -401,12 +473,8 @@ def _manifest(source: Path, members: dict[str, bytes]) -> dict[str, Any]:
             f"reads up to format {FORMAT_VERSION}. Update with: pip install --upgrade prophase"
         )
     listed = manifest.get("members")
-    actual = {
-        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        for name, content in members.items()
-        if name != _MANIFEST
-    }
-    if listed != actual or not {_META, _ARRAYS} <= set(actual):
+    actual = {name: len(content) for name, content in members.items() if name != _MANIFEST}
+    if _sizes(listed) != actual or not {_META, _ARRAYS} <= set(actual):
         raise _crafted(source, "the members are not those that the manifest lists")
     fits = (
         isinstance(manifest.get("kind"), str)
@@ -421,9 +489,15 @@ def _manifest(source: Path, members: dict[str, bytes]) -> dict[str, Any]:
     return manifest
 
 
-def _parse_json(source: Path, name: str, content: bytes) -> dict[str, Any]:
+def _sizes(listed: object) -> dict[str, object]:
+    """Return how many bytes the members that a manifest lists have."""
+    entries = listed.items() if isinstance(listed, dict) else ()
+    return {name: one.get("bytes") for name, one in entries if isinstance(one, dict)}
+
+
+def _parse_json(source: Path, name: str, content: memoryview) -> dict[str, Any]:
     try:
-        value = json.loads(content)
+        value = json.loads(bytes(content))
     except (ValueError, RecursionError) as cause:
         raise _crafted(source, f"{name} is not JSON", cause) from cause
     if not isinstance(value, dict):
@@ -431,31 +505,40 @@ def _parse_json(source: Path, name: str, content: bytes) -> dict[str, Any]:
     return value
 
 
-def _arrays(source: Path, content: bytes) -> dict[str, NDArray[Any]]:
+def _arrays(source: Path, content: memoryview) -> dict[str, NDArray[Any]]:
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            found = {}
-            for info in archive.infolist():
-                stored = info.compress_type == zipfile.ZIP_STORED
-                if not stored or info.file_size > len(content):
-                    raise _crafted(source, f"the array {info.filename!r} is packed")
-                name = info.filename.removesuffix(".npy")
-                found[name] = _array(source, info.filename, archive.read(info))
-            return found
+        with zipfile.ZipFile(_InMemory(content)) as archive:
+            infos = archive.infolist()
+        found = {}
+        for info in infos:
+            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & ~0x800:
+                raise _crafted(source, f"the array {info.filename!r} is packed")
+            name = info.filename.removesuffix(".npy")
+            found[name] = _array(source, info.filename, _stored(content, info))
+        return found
     except ModelFileError:
         raise
     except Exception as cause:
         raise _crafted(source, "the arrays cannot be read", cause) from cause
 
 
-def _array(source: Path, name: str, data: bytes) -> NDArray[Any]:
-    """Read one array; the size that its header claims is compared with its bytes first."""
-    stream = io.BytesIO(data)
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise _crafted(source, f"the array {name!r} has another format")
-    shape, by_column, dtype = np.lib.format.read_array_header_1_0(stream)
+def _array(source: Path, name: str, data: memoryview) -> NDArray[Any]:
+    """Return one array; the size that its header claims is compared with its bytes first."""
+    begin = 10 + int.from_bytes(data[8:10], "little")
+    shape, by_column, dtype = _array_header(bytes(data[:begin]))
     count = math.prod(shape)
-    if dtype.hasobject or count * dtype.itemsize != len(data) - stream.tell():
+    if dtype.hasobject or count * dtype.itemsize != len(data) - begin:
         raise _crafted(source, f"the array {name!r} is not what its header says")
-    flat = np.frombuffer(data, dtype, count, stream.tell()) if count else np.empty(0, dtype)
-    return flat.reshape(shape, order="F" if by_column else "C").copy(order="K")
+    flat = np.frombuffer(data, dtype, count, begin) if count else np.empty(0, dtype)
+    # files of earlier versions hold arrays at any place, where searching them is slow
+    flat = flat if flat.flags.aligned else flat.copy()
+    return flat.reshape(shape, order="F" if by_column else "C")
+
+
+@lru_cache(maxsize=512)
+def _array_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and type; most arrays of a model have the header of another."""
+    stream = io.BytesIO(header)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("the array has another format")
+    return np.lib.format.read_array_header_1_0(stream)

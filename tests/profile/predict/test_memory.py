@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prophase.errors import ModelFileError
 from prophase.profile.predict.memory import RECENT, SAMPLED, Memory, ranked
 
 rows = st.lists(
@@ -108,16 +109,40 @@ def test_rows_that_share_their_ends_are_sorted_as_each_alone(rows: int, kinds: i
     keys = draw.integers(0, kinds, rows).astype(np.uint64) * np.uint64(2**60 - 1)
     ends = draw.choice([1.0, 2.0, 3.0, np.inf, np.nan], rows)
     values = draw.normal(size=rows)
-    none = (keys[:0], ends[:0], values[:0])
-    ranks = (ranked(ends), ranked(ends[:0]))
-    alone = Memory.of_parts((keys, ends, values), none)
-    shared = Memory.of_parts((keys, ends, values), none, ranks=ranks)
+    alone, shared = Memory(), Memory()
+    alone.add(keys, ends, values)
+    shared.add(keys, ends, values, ranked(ends))
     order = np.lexsort((ends, keys))
-    for found in (alone, shared):
-        for column, held in zip((keys, ends, values), found.rows(), strict=True):
-            assert np.array_equal(column[order], held, equal_nan=True)
-        asked = np.unique(keys)[:20]
-        moments = np.full(len(asked), 2.5)
-        assert found.recall(asked, moments).count.tolist() == [
-            int(((keys == key) & (ends < 2.5)).sum()) for key in asked
-        ]
+    asked = np.unique(keys)[:20]
+    moments = np.full(len(asked), 2.5)
+    for found in (alone, shared, Memory.of_state(alone.state())):
+        run = max(found._long, found._short, key=len)
+        assert np.array_equal(run.order, order)
+        for column, held in zip((keys, ends, values), run.as_added(), strict=True):
+            assert np.array_equal(column, held, equal_nan=True)
+        recalled = found.recall(asked, moments)
+        before = [(keys == key) & (ends < 2.5) for key in asked]
+        assert recalled.count.tolist() == [int(rows.sum()) for rows in before]
+        assert np.allclose(recalled.total, [values[rows].sum() for rows in before])
+
+
+def test_a_key_as_a_whole_has_the_very_sum_that_its_rows_have() -> None:
+    draw = np.random.default_rng(3)
+    keys, values = draw.integers(0, 9, 5_000).astype(np.uint64), draw.normal(size=5_000)
+    memory = Memory()
+    memory.add(keys, draw.random(5_000), values)
+    asked, late = np.arange(10, dtype=np.uint64), np.full(10, 2.0)
+    whole = memory.recall(asked, late)
+    # one key that is asked for in part makes all of them be summed row by row
+    part = memory.recall(np.append(asked, 0), np.append(late, 0.5))
+    assert whole.total.tolist() == part.total[:10].tolist()
+    assert "sums" in vars(memory._long)
+
+
+def test_a_memory_whose_arrays_do_not_fit_together_is_refused() -> None:
+    memory = Memory()
+    memory.add(np.ones(3, dtype=np.uint64), np.arange(3.0), np.arange(3.0))
+    state = memory.state()
+    state["short"]["order"] = state["short"]["order"][:2]
+    with pytest.raises(ModelFileError, match="does not fit together"):
+        Memory.of_state(state)

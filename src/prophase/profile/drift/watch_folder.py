@@ -45,7 +45,7 @@ from prophase.trace.workspace_paths import PREDICTIONS, PROFILES, WATCH
 
 KIND = "profile.watch"
 #: raised when what the state holds changes its meaning
-LAYOUT = 2
+LAYOUT = 3
 #: jobs between two checkpoints
 _CHECKPOINT = 20 * STRIDE
 

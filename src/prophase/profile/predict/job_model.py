@@ -31,7 +31,7 @@ from prophase.version import __version__
 
 KIND = "profile.predict"
 #: raised when what the tree of a model holds changes its meaning
-LAYOUT = 5
+LAYOUT = 6
 _PROBES = 8
 #: what is learned unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
@@ -285,7 +285,7 @@ def _probe(predictor: Predictor) -> Floats:
     """Return what a predictor says of a few jobs with keys of its own history."""
     history = predictor.history_
     rows = np.unique(np.linspace(0, len(history) - 1, _PROBES).astype(np.intp))
-    keys = tuple(memory.rows()[0][rows] for memory in history.memories)
+    keys = tuple(memory.some_keys(rows) for memory in history.memories)
     question = replace(history.ask(pd.DataFrame(index=range(len(rows)))), keys=keys)
     answer = predictor._answer(question, history.recall(question))
     return np.stack([answer.point, answer.low, answer.high])

@@ -7,21 +7,23 @@ one now and then; it counts from the next question on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Floats, Ints
+from prophase.errors import ModelFileError
 
 Keys = NDArray[np.uint64]
 #: keys, ends and values
 Rows = tuple[Keys, Floats, Floats]
 #: moments in their order, the place of each row's end among them, and the rows in this order
-Ranks = tuple[Floats, Ints, Ints]
+Ranks = tuple[Floats, Array, Ints]
 
 #: how many of the latest rows of a key are looked at
 RECENT = 16
@@ -248,38 +250,32 @@ class Memory:
             found = np.where(later < 0, found, self._short.at(start_short[:, None] + later))
         return np.sort(np.where(place < held[:, None], found, np.nan), axis=1)
 
-    def rows(self) -> tuple[Keys, Floats, Floats]:
-        """Return all keys, ends and values, in order of the keys."""
-        both = self._long.joined(self._short)
-        return both.keys, both.ends, both.added[both.order]
+    def some_keys(self, rows: Ints) -> Keys:
+        """Return the keys of some rows, in order of the keys."""
+        run = self._long if len(self._long) else self._short
+        return run.names[run.first.searchsorted(rows % len(run), side="right") - 1]
 
-    def parts(self) -> tuple[Rows, Rows]:
-        """Return keys, ends and values of both runs, in the order in which they were added."""
-        return self._long.as_added(), self._short.as_added()
+    def state(self) -> dict[str, dict[str, Array]]:
+        """Return what a file has to hold: rows as they are sorted, so that nobody sorts them."""
+        return {"long": self._long.state(), "short": self._short.state()}
 
     @classmethod
-    def of_parts(
-        cls, long: Rows, short: Rows, like: Memory | None = None,
-        ranks: Sequence[Ranks | None] = (None, None),
-    ) -> Memory:  # fmt: skip
-        """Return the memory that :meth:`parts` came from.
-
-        A memory ``like`` it, with the same keys and ends, saves the sorting; ``ranks`` of both
-        parts save that of the ends.
-        """
+    def of_state(cls, state: Mapping[str, Mapping[str, Array]]) -> Self:
+        """Return the memory that :meth:`state` came from."""
         made = cls()
-        if like is None:
-            made._long, made._short = _Run.of(*long, ranks[0]), _Run.of(*short, ranks[1])
-        else:
-            made._long = like._long.with_values(long[2])
-            made._short = like._short.with_values(short[2])
+        made._long, made._short = _Run.of_state(state["long"]), _Run.of_state(state["short"])
         return made
 
 
 def ranked(ends: Floats) -> Ranks:
     """Return what is the same of rows under any keys."""
     moments, rank = np.unique(ends, return_inverse=True)
-    return moments, rank.astype(np.int64), np.argsort(rank, kind="stable")
+    return moments, _small(rank), np.argsort(rank, kind="stable")
+
+
+def _small(places: Ints) -> Array:
+    """Return places among fewer rows than 2**31 in half the bytes."""
+    return places.astype(np.int32 if len(places) < 2**31 else np.int64)
 
 
 def _in_order(keys: Keys) -> Ints:
@@ -304,19 +300,22 @@ def _sums(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Run:
-    """Rows sorted by key, then end, with what makes searching them quick."""
+    """Rows sorted by key, then end, with what makes searching them quick.
 
-    #: values in the order in which rows were added, which all levels of a history share
+    The first three are the same for all levels of a history.
+    """
+
+    #: values in the order in which rows were added
     added: Floats
+    #: the ends in their order, and of each row as it was added the number of its end among them
+    moments: Floats
+    rank: Array
     #: where each row stood when it was added
     order: Array
-    #: the keys, and the row that each begins at
+    #: the keys, where each begins and at last where the last one ends, and the running sums there
     names: Keys
     first: Ints
-    #: the ends in their order, and of each row the number of its key and end among them
-    moments: Floats
-    place: Ints
-    sums: Floats
+    totals: Floats
 
     @classmethod
     def of(cls, keys: Keys, ends: Floats, values: Floats, ranks: Ranks | None = None) -> _Run:
@@ -324,41 +323,43 @@ class _Run:
         order = by_end[_in_order(keys[by_end])]
         keys = keys[order]
         begins = np.append(np.ones(len(keys[:1]), np.bool_), keys[1:] != keys[:-1])
-        first = np.flatnonzero(begins).astype(np.int64)
-        # in place: of a long history every array counts
-        place = np.cumsum(begins, dtype=np.int64)
-        place -= 1
-        place *= len(moments) + 1
-        place += rank[order]
-        order = order.astype(np.int32 if len(keys) < 2**31 else np.int64)
-        return cls(values, order, keys[first], first, moments, place, _sums(values[order]))
+        first = np.flatnonzero(np.append(begins, True)).astype(np.int64)
+        totals = _sums(values[order])[first]
+        return cls(values, moments, rank, _small(order), keys[first[:-1]], first, totals)
+
+    def state(self) -> dict[str, Array]:
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Array]) -> _Run:
+        made = cls(**state)
+        rows, kinds = len(made), len(made.names)
+        if not (
+            {len(made.added), len(made.rank)} == {rows}
+            and {len(made.first), len(made.totals)} == {kinds + 1}
+            and made.first[-1] == rows
+        ):
+            raise ModelFileError("what it remembers of finished jobs does not fit together")
+        return made
 
     def __len__(self) -> int:
         return len(self.order)
 
-    @property
-    def keys(self) -> Keys:
-        """The key of each row."""
-        return np.repeat(self.names, np.diff(self.first, append=len(self)))
-
-    @property
-    def ends(self) -> Floats:
-        """The end of each row."""
-        return self.moments[self.place % (len(self.moments) + 1)]
+    @cached_property
+    def sums(self) -> Floats:
+        """Running sums of the values; a key that is asked for as a whole needs no others."""
+        return _sums(self.added[self.order])
 
     @cached_property
     def squares(self) -> Floats:
         """Running sums of the squared values."""
         return _sums(self.added[self.order] ** 2)
 
-    def with_values(self, values: Floats) -> _Run:
-        """Return the same rows with other values, given in the order in which rows were added."""
-        return replace(self, added=values, sums=_sums(values[self.order]))
-
     def as_added(self) -> Rows:
-        back = np.empty_like(self.order)
-        back[self.order] = np.arange(len(back))
-        return self.keys[back], self.ends[back], self.added
+        """Return keys, ends and values in the order in which they were added."""
+        keys = np.empty(len(self), np.uint64)
+        keys[self.order] = np.repeat(self.names, np.diff(self.first))
+        return keys, self.moments[self.rank], self.added
 
     def joined(self, other: _Run) -> _Run:
         if len(self) == 0:
@@ -377,12 +378,29 @@ class _Run:
         code = np.minimum(self.names.searchsorted(keys), len(self.names) - 1)
         # strictly before: an outcome of the very moment is not known yet
         rank = self.moments.searchsorted(as_of, side="left")
-        until = self.place.searchsorted(code * (len(self.moments) + 1) + rank, side="left")
-        start = self.first[code]
+        start, until = self.first[code], self.first[code + 1]
+        early = np.flatnonzero(rank < len(self.moments))
+        if len(early):
+            until[early] = self._reached(start[early], until[early], rank[early])
         return start, np.where(self.names[code] == keys, until - start, 0)
+
+    def _reached(self, low: Ints, high: Ints, rank: Ints) -> Ints:
+        """Return the first place between two whose end is not before the one of that rank."""
+        for _ in range(int((high - low).max()).bit_length()):
+            middle = (low + high) >> 1
+            # where both have met, the row may be the next key's
+            before = self.rank.take(self.order.take(middle, mode="clip")) < rank
+            before &= low < high
+            low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
+        return low
 
     def total(self, start: Ints, count: Ints) -> Floats:
         """Return the sum of the first ``count`` values of each key."""
+        if len(self) == 0:
+            return np.zeros(len(start))
+        begin, end = (self.first.searchsorted(place) for place in (start, start + count))
+        if (self.first[end] == start + count).all():
+            return np.asarray(self.totals[end] - self.totals[begin])
         return np.asarray(self.sums[start + count] - self.sums[start])
 
     def latest(self, start: Ints, count: Ints) -> Floats:
@@ -412,5 +430,5 @@ class _Run:
     def _ends_at(self, index: Ints) -> Floats:
         if len(self) == 0:
             return np.full(index.shape, np.nan)
-        rank = self.place.take(index, mode="clip") % (len(self.moments) + 1)
+        rank = self.rank.take(self.order.take(index, mode="clip"))
         return np.asarray(self.moments.take(rank))

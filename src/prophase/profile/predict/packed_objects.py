@@ -9,6 +9,7 @@ a file cannot do anything but hold values.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -18,9 +19,8 @@ import numpy as np
 from prophase.array_types import Array
 from prophase.errors import ModelFileError, ParameterError
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.profile.predict.history import History
 from prophase.profile.predict.leaf_forest import LeafForest, read_booster
-from prophase.profile.predict.memory import Memory, ranked
+from prophase.profile.predict.memory import Memory
 
 #: objects of other packages are neither written nor made
 _OURS = "prophase.profile."
@@ -68,7 +68,11 @@ class Packer:
 
     def _pack_array(self, value: Array) -> Any:
         if value.dtype == object:
-            return {"objects": [self.pack(item) for item in value.tolist()]}
+            # most texts and numbers of a column are the same few
+            packed = [json.dumps(self.pack(item)) for item in value.tolist()]
+            kinds = {text: place for place, text in enumerate(dict.fromkeys(packed))}
+            places = np.array([kinds[text] for text in packed], dtype=np.int32)
+            return {"objects": [list(map(json.loads, kinds)), self._keep(places)]}
         return {"array": self._keep(value)}
 
     def _keep(self, value: Array) -> str:
@@ -86,11 +90,7 @@ class Packer:
                 "Save a model of another method."
             )
         state = vars(value)
-        if isinstance(value, History):
-            state = _history_state(value)
-        elif isinstance(value, Memory):
-            state = {"parts": value.parts()}
-        elif isinstance(value, LeafForest):
+        if isinstance(value, Memory | LeafForest):
             state = value.state()
         return {
             "object": f"{kind.__module__}:{kind.__qualname__}",
@@ -105,8 +105,6 @@ class Unpacker:
         self._arrays = arrays
         self._blobs = blobs
         self._boosters: JsonObject = {}
-        #: histories by the arrays their keys and ends came from
-        self._histories: dict[tuple[str, ...], History] = {}
 
     def unpack(self, packed: Any) -> Any:
         """Return the value of a JSON form."""
@@ -122,9 +120,10 @@ class Unpacker:
         if word == "scalar":
             return self._arrays[held][()]
         if word == "objects":
-            made = np.empty(len(held), dtype=object)
-            made[:] = [self.unpack(item) for item in held]
-            return made
+            kinds, places = held
+            made = np.empty(len(kinds), dtype=object)
+            made[:] = [self.unpack(item) for item in kinds]
+            return made[self._arrays[places]]
         if word == "dict":
             return {self.unpack(key): self.unpack(item) for key, item in held}
         if word == "booster":
@@ -139,10 +138,8 @@ class Unpacker:
 
     def _unpack_object(self, name: str, state: JsonMapping) -> Any:
         kind = _class_named(name)
-        if kind is History:
-            return self._history(state)
         if kind is Memory:
-            return Memory.of_parts(*self.unpack(state["parts"]))
+            return Memory.of_state({name: self.unpack(item) for name, item in state.items()})
         if kind is LeafForest:
             held = {name: self.unpack(item) for name, item in state.items() if name != "booster_"}
             return LeafForest.of_state(held, self._blobs[state["booster_"]["booster"]])
@@ -151,40 +148,6 @@ class Unpacker:
             # frozen dataclasses are no exception: their own __init__ does the same
             object.__setattr__(made, attribute, self.unpack(item))
         return made
-
-    def _history(self, state: JsonMapping) -> History:
-        held = {name: self.unpack(item) for name, item in state.items() if name != "parts"}
-        made = object.__new__(History)
-        vars(made).update(held)
-        same = tuple(
-            str(array["array"])
-            for part in state["parts"]["list"]
-            for array in (*part["dict"][0][1]["list"], part["dict"][1][1])
-        )
-        like = self._histories.get(same)
-        parts = self.unpack(state["parts"])
-        ranks = [ranked(part["ends"]) if like is None else None for part in parts]
-        memories = []
-        for place in range(len(made.levels)):
-            long, short = ((part["keys"][place], part["ends"], part["values"]) for part in parts)
-            known = like.memories[place] if like is not None else None
-            memories.append(Memory.of_parts(long, short, known, ranks))
-        made.memories = tuple(memories)
-        self._histories.setdefault(same, made)
-        return made
-
-
-def _history_state(history: History) -> dict[str, object]:
-    """Return a history's rows once, in the order they came, instead of once per key level."""
-    levels = [memory.parts() for memory in history.memories]
-    parts = []
-    for run in range(2):
-        rows = [level[run] for level in levels]
-        parts.append({"keys": [row[0] for row in rows], "ends": rows[0][1], "values": rows[0][2]})
-    return {
-        **{name: item for name, item in vars(history).items() if name != "memories"},
-        "parts": parts,
-    }
 
 
 def _class_named(name: str) -> type[object]:

@@ -146,7 +146,7 @@ class Predictor(ABC):
         self.history_.add(question, end, values)
         needed = self._lengthen(history, jobs, question, end, values) if runs else values
         self._remember(jobs, end, needed)
-        self.newest_ = np.sort(end)
+        self.newest_ = np.unique(end)
         timed = np.flatnonzero(np.isfinite(arrival))
         timed = timed[np.argsort(arrival[timed], kind="stable")]
         came, values, end = arrival[timed], values[timed], end[timed]
@@ -338,7 +338,7 @@ class Predictor(ABC):
             needed = self._needed(question, values, cut_short)
         self.history_.add(question, end, needed)
         self._remember(jobs, end, needed)
-        self.newest_ = np.sort(np.concatenate([self.newest_, end]))
+        self.newest_ = np.union1d(self.newest_, end)
         if timed:
             self._judge(question, values, end)
         return self
