@@ -18,7 +18,7 @@ from prophase.cli.output import (
     show_result,
     text_table,
 )
-from prophase.cli.profile.options import LabelSettings, labelled_jobs
+from prophase.cli.profile.options import LabelledJobs, LabelSettings, labelled_jobs
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption, SeedOption
 from prophase.cli.split_options import SplitBy, SplitOption, TestShareOption
@@ -105,6 +105,7 @@ def command(
 
         write_confusion(report, figures, f"{names[0]}, split by {shown}")
         remarks.append(f"Wrote confusion.png, .svg and .csv to {figures}.")
+        remarks.append(_tree(held, names[0], told.metadata, seed, figures))
     if save is not None:
         remarks += _save(save, held, names[0], told.metadata, line, seed, document)
     rows = [_row(one) for one in found.table.to_dict("records")]
@@ -167,9 +168,26 @@ def _remarks(found: ClassifierComparison, notes: list[str]) -> list[str]:
     ]
 
 
+def _tree(held: LabelledJobs, method: str, metadata: str, seed: int, folder: Path) -> str:
+    """Draw the first tree of the first profile, learnt from all jobs, and say what it is."""
+    from prophase.plots.profiles.classifier import write_tree
+    from prophase.profile.classify.classifier import ProfileClassifier
+    from prophase.profile.classify.explanation import decision_tree
+
+    if method != "xgboost":
+        return f"{method} has no tree that can be drawn; --classifiers xgboost has."
+    made = ProfileClassifier(method, metadata=metadata, unknown_below=0.0, random_state=seed)
+    made.fit(held.jobs, held.labels)
+    if len(made.classes_) < 2:
+        return "There is one profile only, so no tree was drawn."
+    profile = made.classes_[0]
+    name = write_tree(decision_tree(made, profile), str(profile), 0, folder)
+    return f"Wrote {name}: a tree of profile {profile}; profile explain --tree draws others."
+
+
 def _save(
     target: Path,
-    held: Any,
+    held: LabelledJobs,
     method: str,
     metadata: str,
     line: float | str,

@@ -118,7 +118,7 @@ def _all(
     seed: int,
     format: Format,
 ) -> None:
-    from prophase.profile.classify.explanation import importance, shap_summary
+    from prophase.profile.classify.explanation import decision_tree, importance, shap_summary
 
     found = importance(made, top)
     document: JsonObject = {
@@ -144,9 +144,11 @@ def _all(
     else:
         remarks.append("For SHAP values add the jobs: --trace WORKSPACE")
     if figures is not None:
-        from prophase.plots.profiles.classifier import write_explanation
+        from prophase.plots.profiles.classifier import write_explanation, write_tree
 
         names = write_explanation(found, summary, figures)
+        profile = made.classes_[0]
+        names.append(write_tree(decision_tree(made, profile), str(profile), 0, figures))
         remarks.append(f"Wrote {', '.join(names)} to {figures}.")
     show_result(
         Result.of_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ _MOST_PROFILES = 7
 def importance_bars(table: pd.DataFrame) -> Figure:
     """Draw the share of the gain of each value, with the number of its splits."""
     shown = table.iloc[::-1]
-    names = short_names([f"{c} = {v}" for c, v in shown[["column", "value"]].to_numpy()], 34)
+    names = _value_names(f"{c}={v}" for c, v in shown[["column", "value"]].to_numpy())
 
     def paint(axes: Axes) -> None:
         shares = shown["total_gain_pct"].to_numpy(float)
@@ -95,7 +96,7 @@ def shap_bars(summary: ShapSummary) -> Figure:
     shown = summary.per_profile.iloc[::-1]
     order = shown.sum(axis=0).sort_values(ascending=False, kind="stable").index
     named, others = order[:_MOST_PROFILES], order[_MOST_PROFILES:]
-    names = short_names([str(one).replace("=", " = ", 1) for one in shown.index], 34)
+    names = _value_names(map(str, shown.index))
 
     def paint(axes: Axes) -> None:
         left = np.zeros(len(names))
@@ -235,6 +236,12 @@ def write_job(found: JobExplanation, job: str, folder: Path) -> str:
     """Write the figure of one job and return its name."""
     save(job_bars(found, job), folder, "shap-job")
     return "shap-job.png"
+
+
+def _value_names(words: Iterable[str]) -> list[str]:
+    """Return column=value as it stands beside an axis: the column whole, a long value cut."""
+    pairs = (word.partition("=") for word in words)
+    return [f"{column} = {short(value, 22)}" for column, _, value in pairs]
 
 
 def _tall(rows: int) -> float:
