@@ -52,6 +52,7 @@ def test_two_files_and_strata_make_one_table(prophase_here, workspace: Path) -> 
         (("ws", "--train", "a"), "go together"),
         (("ws", "--methods", "oracle"), "no method 'oracle'"),
         (("ws", "--methods", ","), "names none"),
+        (("ws", "--per", "user"), "Add --figures FOLDER"),
         (("ws", "--split", "row", "--cut", "5"), "--cut goes with --split time"),
     ],
 )

@@ -105,6 +105,8 @@ def command(
     """
     from prophase.profile.predict.evaluation import evaluate
 
+    if per is not None and figures is None:
+        raise ParameterError("--per groups the jobs of the figures. Add --figures FOLDER.")
     names = _methods(methods, target)
     learnt, judged, rule, notes = _sides(path, asked, seed, source)
     grouped = _groups(judged, per, lambda: _profiles(path, learnt, judged, seed))
@@ -257,7 +259,7 @@ def _draw(
             for mark, share in curve.within.items()
         ]
         said.append(f"{curve.method}: {', '.join(parts)}.")
-    worst = table[table["large"] > 0].head(5)
+    worst = table[table["cause"] != ""].head(5)
     said += [
         f"{first}, {named} {row.group}: {row.large:,} of {row.jobs:,} errors over 100 %, median "
         f"{row.q50:.0f} %; cause: {row.cause}."

@@ -168,7 +168,11 @@ def error_boxes(table: pd.DataFrame, errors_pct: Floats, groups: pd.Series, *, p
         for name in shown["group"]:
             held = errors_pct[(names == name) & np.isfinite(errors_pct)]
             parts.append(np.maximum(held, _LOW_PCT))
-        _boxes(axes, parts, short_names([str(name) for name in shown["group"]], 14))
+        labels = [str(name) for name in shown["group"]]
+        if per == "profile":
+            # the number, which the table beside the figure names; names are sentences
+            labels = [label.split(": ", maxsplit=1)[0] for label in labels]
+        _boxes(axes, parts, short_names(labels, 14))
         draw_from = np.random.default_rng(0)
         for place, held in enumerate(parts, start=1):
             large = np.sort(held[held > LARGE_PCT])[::-1][:_MOST_CIRCLES]
@@ -185,7 +189,7 @@ def error_boxes(table: pd.DataFrame, errors_pct: Floats, groups: pd.Series, *, p
         axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,g} %"))
         axes.set_ylabel("relative error (log scale)")
         axes.set_xlabel(f"{per}, largest median error first; circles: over {LARGE_PCT:g} %")
-        if len(shown) > 8:
+        if len(shown) > 8 and max(map(len, labels)) > 3:
             axes.tick_params(axis="x", labelrotation=60)
 
     more = len(table) - len(shown)

@@ -40,6 +40,18 @@ def test_large_errors_get_their_cause() -> None:
     }  # fmt: skip
 
 
+def test_a_group_always_predicted_too_short_gets_a_cause_and_spread_comes_first() -> (
+    None
+):
+    wild = np.exp(np.linspace(0, 8, 20))
+    told = pd.concat([answers(10.0, "seen", 20), answers(55.0, "new", 20)])
+    groups = pd.Series(np.repeat(["short", "wild"], 20))
+    found = errors_by_group(np.concatenate([np.full(20, 100.0), wild]), told, groups)
+    rows = found.set_index("group")
+    assert rows["large"]["short"] == 0
+    assert rows["cause"].to_dict() == {"short": "wrong class", "wild": "spread"}
+
+
 def test_small_groups_are_put_together_and_silent_answers_left_out() -> None:
     told = answers(10.0, "seen", 8).assign(value=[10.0] * 7 + [np.nan])
     found = errors_by_group(np.full(8, 10.0), told, pd.Series(["a"] * 5 + ["b", None, "a"]))

@@ -20,8 +20,8 @@ MARKS = (5.0, 20.0)
 #: errors above this are large, in percent
 LARGE_PCT = 100.0
 Cause = Literal["new metadata", "spread", "wrong class", ""]
-#: half of the errors above this, in percent, and a group is not predicted well by its own median
-_SPREAD_PCT = 50.0
+#: half of the errors above this, in percent, and a group is not predicted well
+_WRONG_PCT = 50.0
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,11 @@ def errors_by_group(
     Returns
     -------
     DataFrame
-        ``cause`` of groups with large errors is *new metadata* (for most of its jobs
-        no past job matches all fields), *spread* (its jobs differ so much that not even their own
-        median would predict them), or *wrong class* (they are similar, but were predicted like
-        other jobs). Groups with the largest median error come first.
+        ``cause`` of groups with large errors, or with a median error over 50 %, is *spread* (its
+        jobs differ so much that not even their own median would predict them), *new metadata*
+        (they are similar, but for most of them no past job matches all fields), or *wrong class*
+        (they are similar, but were predicted like other jobs). Groups with the largest median
+        error come first.
 
     Examples
     --------
@@ -115,8 +116,9 @@ def _group(name: str, part: pd.DataFrame) -> dict[str, object]:
     new = float(part["new"].mean())
     q25, q50, q75 = (float(np.quantile(error, q)) for q in (0.25, 0.5, 0.75))
     cause: Cause = ""
-    if large:
-        cause = "new metadata" if new > 0.5 else "spread" if own > _SPREAD_PCT else "wrong class"
+    # an answer far too short never errs by more than 100 %
+    if large or q50 > _WRONG_PCT:
+        cause = "spread" if own > _WRONG_PCT else "new metadata" if new > 0.5 else "wrong class"
     return {
         "group": name,
         "jobs": len(part),
