@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,26 @@ SCRIPTS = sorted(FOLDER.glob("*.py"))
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_walk_through_runs_and_tells_something(
-    script: Path, capsys: pytest.CaptureFixture[str]
+    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "argv", [str(script)])
     runpy.run_path(str(script), run_name="__main__")
     assert len(capsys.readouterr().out.splitlines()) >= 2
+
+
+@pytest.mark.parametrize(
+    ("script", "kept"),
+    [
+        ("polaris_1_explore", {"sample.csv", "profiles.model", "profiles"}),
+        ("polaris_2_evaluate", {"train.csv", "test.csv", "scores.csv", "error-boxes.png"}),
+    ],
+)
+def test_exploration_and_evaluation_keep_what_they_found(
+    script: str, kept: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [script, str(tmp_path / "kept")])
+    runpy.run_path(str(FOLDER / f"{script}.py"), run_name="__main__")
+    assert kept <= {path.name for path in (tmp_path / "kept").iterdir()}
 
 
 def test_there_are_two_for_each_source_and_the_readme_names_them() -> None:
