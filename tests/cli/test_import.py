@@ -34,6 +34,12 @@ def test_an_import_makes_a_workspace_and_counts_its_rows(prophase, dump):
     assert "philly" in shown.stdout
 
 
+def test_a_file_and_a_workspace_without_an_option_are_told_how_to_be_written(prophase_here, dump):
+    done = prophase_here("import", dump, "ws")
+    assert done.returncode == 2
+    assert "philly.csv --workspace ws" in done.stderr
+
+
 def test_json_holds_the_whole_report(prophase_here, dump):
     done = prophase_here("import", "philly", dump, "-w", "ws", "--format", "json")
     report = json.loads(done.stdout)

@@ -122,6 +122,11 @@ def command(
     if path is None and url is None and named:
         path = Path(source)
         source, notes = _recognised(path, mapped=reader.mapping is not None)
+    elif path is not None and Path(source).is_file():
+        raise ParameterError(
+            f"{source} is a file, so {path} is not one, too. Name the workspace after --workspace: "
+            f"prophase import {as_typed(Path(source))} --workspace {as_typed(path)}"
+        )
     if url is not None and source != "prometheus":
         raise ParameterError(f"--url goes with the source prometheus, not with {source}.")
     if path is None and url is None:

@@ -142,6 +142,14 @@ def test_an_unfitted_profiler_and_an_unknown_profile_are_refused(jobs: pd.DataFr
         WorkloadProfiler(members=0).fit(jobs)
 
 
+@pytest.mark.parametrize("generator", ["hdbscan", 3])
+def test_a_word_or_number_is_no_generator_and_the_message_says_how_to_make_one(
+    generator: object, jobs: pd.DataFrame
+) -> None:
+    with pytest.raises(ParameterError, match=r"generator_names.generator_named\('hdbscan', jobs\)"):
+        WorkloadProfiler(generator=generator).fit(jobs)  # type: ignore[arg-type]
+
+
 def test_too_short_a_history_is_refused(jobs: pd.DataFrame) -> None:
     with pytest.raises(InputError, match="longer history"):
         WorkloadProfiler().fit(jobs.head(5))

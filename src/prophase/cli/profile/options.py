@@ -88,6 +88,8 @@ def trace_of(path: Path, jobs: Path | None) -> Path:
     for folder in (path, path.resolve().parent.parent):
         if Workspace.is_at(folder):
             return folder
+    if not path.exists():
+        raise MissingFileError(f"{path}: there is no such file or folder.")
     raise ParameterError(
         f"{path}: holds the profiles and not the jobs. Say where those are: --trace TRACE"
     )

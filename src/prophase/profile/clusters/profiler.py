@@ -87,10 +87,12 @@ class WorkloadProfiler(FittedProfiles):
         """Learn profiles from a job table."""
         if self.members < 1:
             raise ParameterError(f"members is {self.members}; remember one job or more.")
-        if isinstance(self.generator, str):
+        if self.generator is not None and not hasattr(self.generator, "cluster"):
+            word = self.generator if isinstance(self.generator, str) else "hdbscan"
             raise ParameterError(
-                f"generator is the word {self.generator!r}; give the generator itself: "
-                f"generator_named({self.generator!r}, jobs) makes it."
+                f"generator is {self.generator!r}; give the generator itself. "
+                "prophase.profile.clusters.generators."
+                f"generator_names.generator_named({word!r}, jobs) makes one."
             )
         if not 0 <= self.reject_below <= 1:
             raise ParameterError(f"reject_below is {self.reject_below}; strengths are 0 to 1.")
@@ -197,7 +199,7 @@ class WorkloadProfiler(FittedProfiles):
         for one in self.profiles_:
             if word in (str(one.profile), one.name):
                 return one
-        known = [one.name for one in self.profiles_]
+        known = [str(one.profile) for one in self.profiles_]
         raise ParameterError(
             not_among(f"there is no profile {number}.", word, known, heading="There are")
         )

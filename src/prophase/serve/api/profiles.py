@@ -55,7 +55,7 @@ def one_profile(
     for one in now:
         if wanted in (str(one.profile), one.name):
             return with_provenance(finite(one.to_dict()), data_hash=held.profiler.data_hash_)
-    known = [one.name for one in now]
+    known = [str(one.profile) for one in now]
     words = not_among(f"there is no profile {profile}.", profile, known, heading="There are")
     raise Problem(404, words)
 
