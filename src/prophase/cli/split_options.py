@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.settings import Formerly
 from prophase.errors import ParameterError
 
@@ -41,16 +42,13 @@ TestOption = Annotated[
 
 def moment(text: str) -> float:
     """Read seconds, or a date, which counts as the trace writes it: without a time zone."""
-    from datetime import UTC, datetime
-
     try:
         return float(text)
     except ValueError:
         pass
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as cause:
+        return units.parse_moment(text)
+    except ParameterError as cause:
         raise ParameterError(
             f"--cut {text!r}: pass seconds on the trace's clock, or a date such as 2017-11-01."
         ) from cause
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

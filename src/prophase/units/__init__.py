@@ -21,6 +21,7 @@ from prophase.units.parsers import (
     SIZE_HELP,
     parse_duration,
     parse_memory,
+    parse_moment,
     parse_quantity,
     parse_share,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "number",
     "parse_duration",
     "parse_memory",
+    "parse_moment",
     "parse_quantity",
     "parse_share",
     "percent",

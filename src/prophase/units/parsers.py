@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime
 from typing import Literal
 
 from prophase.errors import ParameterError, ProphaseError, not_among
@@ -102,6 +103,22 @@ def parse_duration(
         examples = "Write 90s, 30m, 1h30m, 1:30:00 or 1-02:00:00."
         raise error(_refusal(text, what, examples, where))
     return found
+
+
+def parse_moment(text: str, *, where: str = "") -> float:
+    """Return a date, with or without a time, as seconds since 1970; without a zone it is UTC.
+
+    Examples
+    --------
+    >>> parse_moment("1970-01-02 00:00:30"), parse_moment("1970-01-02T01:00:00+01:00")
+    (86430.0, 86400.0)
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError as cause:
+        examples = "Write 2017-11-01 or 2017-11-01T12:00:00."
+        raise ParameterError(_refusal(text, "a date", examples, where)) from cause
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def parse_memory(

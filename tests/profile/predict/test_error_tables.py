@@ -40,9 +40,7 @@ def test_large_errors_get_their_cause() -> None:
     }  # fmt: skip
 
 
-def test_a_group_always_predicted_too_short_gets_a_cause_and_spread_comes_first() -> (
-    None
-):
+def test_a_group_always_predicted_too_short_gets_a_cause_and_spread_comes_first() -> None:
     wild = np.exp(np.linspace(0, 8, 20))
     told = pd.concat([answers(10.0, "seen", 20), answers(55.0, "new", 20)])
     groups = pd.Series(np.repeat(["short", "wild"], 20))

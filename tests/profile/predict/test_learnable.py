@@ -63,3 +63,48 @@ def test_a_priority_that_grew_while_the_job_waited_is_not_learnt_from(jobs: pd.D
     kept, notes = learnable(jobs.assign(wait_s=wait, priority=1_000 + wait // 1))
     assert "priority" not in kept
     assert "Name it after_priority" in notes[0]
+
+
+@pytest.fixture
+def runs() -> pd.DataFrame:
+    """1,200 run times without gaps."""
+    rng = np.random.default_rng(0)
+    duration = np.exp(rng.normal(6.0, 1.5, 1_200))
+    return pd.DataFrame({"duration_s": duration, "request_gpus": rng.choice([1.0, 8.0], 1_200)})
+
+
+@pytest.mark.parametrize("made", ["words", "numbers", "rare", "cost"])
+def test_a_class_cut_from_the_run_time_is_not_learnt_from(runs: pd.DataFrame, made: str) -> None:
+    duration, cost = runs["duration_s"], runs["duration_s"] * runs["request_gpus"]
+    classes = {
+        "words": pd.cut(duration, [0, 200, 1_000, np.inf], labels=["short", "medium", "long"]),
+        "numbers": pd.cut(duration, [0, 200, 1_000, np.inf], labels=False),
+        "rare": duration > duration.quantile(0.9),
+        "cost": pd.cut(cost, [0, 600, 3_000, np.inf], labels=["cheap", "usual", "dear"]),
+    }
+    kept, notes = learnable(runs.assign(attr_size_class=classes[made].astype("object")))
+    assert "attr_size_class" not in kept
+    assert "a range of duration_s" in notes[0]
+
+
+@pytest.mark.parametrize("kind", ["queue", "model", "steady", "estimate"])
+def test_what_only_separates_run_times_is_learnt_from(runs: pd.DataFrame, kind: str) -> None:
+    rng = np.random.default_rng(1)
+    number = rng.integers(0, 6, len(runs))
+    usual = np.array([30.0, 100.0, 400.0, 1_500.0, 6_000.0, 30_000.0])[number]
+    made = {
+        # its limit keeps long jobs out of the short one; long ones may end early
+        "queue": (
+            runs["duration_s"],
+            np.where(runs["duration_s"] * rng.uniform(1, 30, 1_200) > 3_600, "long", "short"),
+        ),
+        "model": (usual * np.exp(rng.normal(0.0, 0.15, len(runs))), number),
+        "steady": (usual * np.exp(rng.normal(0.0, 0.02, len(runs))), number),
+        "estimate": (runs["duration_s"], runs["duration_s"] * rng.lognormal(0, 0.3, 1_200) > 400),
+    }
+    duration, values = made[kind]
+    kept, notes = learnable(
+        runs.assign(duration_s=duration, attr_kind=pd.Series(values).astype(str))
+    )
+    assert "attr_kind" in kept
+    assert notes == ()

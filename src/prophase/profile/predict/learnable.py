@@ -10,7 +10,7 @@ from prophase.plural import counted
 from prophase.profile.predict.submit_columns import numbers
 from prophase.trace.lint.check_registry import sampled
 from prophase.trace.lint.checks.job_times import SURELY_NOT_SECONDS
-from prophase.trace.lint.checks.leakage import gives_away, said_at_submit
+from prophase.trace.lint.checks.leakage import given_away
 from prophase.trace.lint.checks.repeated_rows import base_ids
 from prophase.trace.schema import ATTRIBUTE_PREFIX
 
@@ -67,13 +67,10 @@ def _on_a_clock(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _without_outcomes(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    rows, given_away = sampled(history), []
-    for name in said_at_submit(rows):
-        found = gives_away(rows, name)
-        if found is not None:
-            given_away.append(name)
-            notes.append(
-                f"{name} is not learnt from: it {found[1]} {found[0]}, so it was probably written "
-                f"afterwards. Name it after_{name.removeprefix(ATTRIBUTE_PREFIX)} if so."
-            )
-    return history.drop(columns=given_away) if given_away else history
+    found = given_away(sampled(history))
+    notes += (
+        f"{one.name} is not learnt from: it {one.how} {one.outcome}, so it was probably written "
+        f"afterwards. Name it after_{one.name.removeprefix(ATTRIBUTE_PREFIX)} if so."
+        for one in found
+    )
+    return history.drop(columns=[one.name for one in found]) if found else history

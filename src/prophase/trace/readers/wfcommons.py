@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 
 import ibis
 
-from prophase.errors import FormatError, MissingFileError
+from prophase import units
+from prophase.errors import FormatError, MissingFileError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.trace.dump import Dump, having, stack
 from prophase.trace.reader import Reader, Tables
@@ -166,11 +166,10 @@ def _epoch(text: str | None) -> float | None:
     if not text:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        return units.parse_moment(text)
+    except ParameterError:
         # some runs were stamped by hand, month first; a task without a clock is still a task
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 READER = Reader(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.array_types import Ints
+from prophase.errors import ParameterError
 from prophase.trace.column_table import missing_in
 from prophase.trace.lint.check_registry import (
     Floats,
@@ -38,8 +44,12 @@ _STRADDLING = 0.05
 _REQUESTS = ("instances", "request_cpu_cores", "request_memory_gib", "request_gpus", "gpu_type")
 #: fewest jobs of one request whose ranks are compared
 _COMPARED = 10
-_DATE = r"(19|20)\d\d-\d\d-\d\d[ T]\d\d:\d\d.*"
-_SPAN = r"(\d{1,4}-)?\d{1,4}:\d\d:\d\d(\.\d+)?"
+#: relative spread below which runs are the same number and not repetitions
+_EXACT = 1e-3
+#: texts that decide whether a column holds dates or spans
+_FIRST_TEXTS = 100
+#: most classes that may be ranges of an outcome, and fewest jobs of one that is looked at
+_MOST_CLASSES, _FEWEST_OF_CLASS = 20, 50
 #: seconds, milliseconds, microseconds and nanoseconds, as parts of a second
 _FINENESS = (1.0, 1e3, 1e6, 1e9)
 
@@ -130,33 +140,48 @@ def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns said to be known at submit time that follow the outcome almost exactly."""
     rows = sampled(subject.jobs)
     looked = "" if len(rows) == len(subject.jobs) else f" ({len(rows):,} rows looked at)"
-    for name in (name for name in said_at_submit(rows) if name not in _SPLIT):
-        found = gives_away(rows, name)
-        if found is None:
-            continue
-        outcome, how = found
-        known = len(subject.jobs) - missing_in(subject.jobs, name)
+    for found in given_away(rows):
+        known = len(subject.jobs) - missing_in(subject.jobs, found.name)
         yield LintFinding(
             "warning",
             "jobs",
-            f"{name} claims to be known at submit time, but {how} {outcome}{looked}. It was "
-            "probably written after the job had ended.",
+            f"{found.name} claims to be known at submit time, but {found.how} {found.outcome}"
+            f"{looked}. It was probably written after the job had ended.",
             "Ask how it is made. If afterwards, name it "
-            f"after_{name.removeprefix(ATTRIBUTE_PREFIX)}, so that no predictor takes it.",
-            column=name,
+            f"after_{found.name.removeprefix(ATTRIBUTE_PREFIX)}, so that no predictor takes it.",
+            column=found.name,
             rows=known,
             share=known / len(subject.jobs),
         )
 
 
-def said_at_submit(rows: pd.DataFrame) -> list[str]:
-    """Return the columns that a source may have filled afterwards: attributes and the priority."""
+@dataclass(frozen=True)
+class GivenAway:
+    """A column said to be known at submit time, the outcome that it gives away, and how."""
+
+    name: str
+    outcome: str
+    how: str
+
+
+def given_away(rows: pd.DataFrame) -> list[GivenAway]:
+    """Return the columns that give an outcome away: what the linter names, no predictor learns.
+
+    Only attributes and the priority are looked at, which a source may have filled afterwards.
+    """
     names = [str(name) for name in rows]
-    return [name for name in names if name.startswith(ATTRIBUTE_PREFIX) or name == "priority"]
+    names = [n for n in names if n == "priority" or n.startswith(ATTRIBUTE_PREFIX)]
+    names = [name for name in names if name not in _SPLIT]
+    alike = _equal_requests(rows) if names else None
+    found = ((name, _gives_away(rows, name, alike)) for name in names)
+    return [GivenAway(name, *told) for name, told in found if told is not None]
 
 
-def gives_away(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
-    """Return the outcome that an attribute gives away, and how."""
+def _gives_away(rows: pd.DataFrame, name: str, alike: Ints | None) -> tuple[str, str] | None:
+    """Return the outcome that a column gives away, and how."""
+    cut = _cuts(rows, name, alike)
+    if cut is not None:
+        return cut
     values = numbers(rows, name)
     if np.mean(~np.isnan(values)) < 0.5:
         values = _times(rows[name])
@@ -165,7 +190,6 @@ def gives_away(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
     for clock in ("end_s", "start_s"):
         if _is_clock(values, numbers(rows, clock), numbers(rows, "submit_s")):
             return clock, "equals"
-    alike = _equal_requests(rows)
     for outcome in _OUTCOMES:
         truth = numbers(rows, outcome)
         agreement = _rank_correlation(values, truth)
@@ -182,13 +206,65 @@ def gives_away(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
 
 def _times(column: pd.Series) -> Floats:
     """Return dates as seconds since 1970, and spans such as 1-02:03:04 in seconds."""
-    text = column.astype("string")
-    dates = text.where(text.str.fullmatch(_DATE).fillna(False))
-    spans = text.where(text.str.fullmatch(_SPAN).fillna(False))
-    since = pd.to_datetime(dates, errors="coerce", format="ISO8601", utc=True)
-    seconds = (since - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    took = pd.to_timedelta(spans.str.replace("-", " days ", n=1), errors="coerce")
-    return np.asarray(seconds.fillna(took.dt.total_seconds()), dtype=np.float64)
+    codes, texts = pd.factorize(column.astype("string"))
+    first = [_time(text) for text in texts[:_FIRST_TEXTS]]
+    if 2 * np.isnan(first).sum() >= len(first):
+        return np.full(len(column), np.nan)
+    return np.array([*map(_time, texts), np.nan])[codes]
+
+
+def _time(text: str) -> float:
+    for read in (units.parse_moment, partial(units.parse_duration, bare="s")):
+        try:
+            return read(text)
+        except ParameterError:
+            continue
+    return math.nan
+
+
+def _cuts(rows: pd.DataFrame, name: str, alike: Ints | None) -> tuple[str, str] | None:
+    """A few classes, each of them a range of an outcome: short, medium and long, cut afterwards."""
+    codes = pd.factorize(rows[name])[0]
+    if not 2 <= codes.max(initial=0) + 1 <= _MOST_CLASSES:
+        return None
+    for outcome in _OUTCOMES:
+        truth = numbers(rows, outcome)
+        known = (codes >= 0) & (truth > 0)
+        logs = np.log(truth[known])
+        if _are_ranges(codes[known], logs):
+            return outcome, "each of its values is a range of"
+        if alike is not None:
+            order = np.argsort(alike[known], kind="stable")
+            ends = np.flatnonzero(np.diff(alike[known][order])) + 1
+            parts = [part for part in np.split(order, ends) if len(part) >= 2 * _FEWEST_OF_CLASS]
+            found = [(len(part), _are_ranges(codes[known][part], logs[part])) for part in parts]
+            told = sum(jobs for jobs, yes in found if yes is not None)
+            cut = sum(jobs for jobs, yes in found if yes)
+            if cut >= max(0.95 * told, 0.3 * known.sum(), 1):
+                return outcome, "each of its values is, among equal requests, a range of"
+    return None
+
+
+def _are_ranges(codes: Ints, logs: Floats) -> bool | None:
+    """Say whether classes lie side by side without overlap; None if too few or gaps hide it.
+
+    Kinds of job that differ leave a gap between them or overlap, and so do the queues for short
+    and long jobs. Only a cut through the outcome itself has many jobs close by on either side.
+    """
+    sizes = np.bincount(codes)
+    large = np.flatnonzero(sizes >= _FEWEST_OF_CLASS)
+    if len(large) < 2 or sizes[large].sum() < 0.95 * len(codes):
+        return None
+    classes = sorted((np.sort(logs[codes == one]) for one in large), key=np.median)
+    near = []
+    for low, high in pairwise(classes):
+        line = (low[-1 - len(low) // 2_000] + high[len(high) // 2_000]) / 2
+        if (low > line).mean() > 0.001 or (high < line).mean() > 0.001:
+            return False
+        widths = [0.1 * np.subtract(*np.quantile(side, (0.95, 0.05))) for side in (low, high)]
+        near.append(min((low >= line - widths[0]).mean(), (high <= line + widths[1]).mean()))
+        near[-1] *= min(widths) > 0
+    return True if max(near) >= 0.03 and min(near) >= 0.003 else None
 
 
 def _is_clock(values: Floats, times: Floats, submits: Floats) -> bool:
@@ -198,6 +274,9 @@ def _is_clock(values: Floats, times: Floats, submits: Floats) -> bool:
         return False
     seen, then = values[both], times[both]
     if np.mean(then != submits[both]) <= 0.5:
+        return False
+    if np.mean(np.abs(then - np.median(then)) <= 1.0) > 0.5:
+        # all at the same moment: any small number differs from it by as much
         return False
     late = then - submits[both]
     if not np.isnan(late).all() and np.nanquantile(late, 0.95) - np.nanquantile(late, 0.05) <= 2:
@@ -251,8 +330,8 @@ def _determines(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
         logs = np.log(truth[known])
         means = np.bincount(codes, logs) / sizes
         left = np.mean((logs - means[codes])[recurring] ** 2)
-        # same job again and again is also exact; only finer than any repetition is suspicious
-        if np.var(logs[recurring]) > 0.1 and left < 1e-3 * np.var(logs[recurring]):
+        # the same job again and again takes 1 or 2 % more or less; only finer is suspicious
+        if np.var(logs[recurring]) > 0.1 and left < _EXACT**2:
             return outcome, "each of its values goes with one"
     return None
 
