@@ -234,3 +234,32 @@ def test_long_work_has_the_result_of_the_command(
         # the command also says how many cells an earlier run had kept, and where they lie
         assert len(plain.pop("remarks")) == len(told.pop("remarks")) - 2
     assert plain == told
+
+
+@pytest.mark.parametrize(
+    ("route", "wanted", "message"),
+    [
+        ("simulate", {"order": "shortst"}, "order 'shortst' is unknown. Did you mean 'shortest'?"),
+        ("why", {"place": "worst"}, "place 'worst' is unknown. Did you mean 'worst_fit'?"),
+        ("eta", {"job": "1", "cluster": "banana"}, "'banana' is not understood. Write nodes x GPU"),
+        ("whatif", {"policy": ["shortest:nowhere"]}, "place 'nowhere' is unknown."),
+        ("whatif", {"target": "p95_wait<"}, "target 'p95_wait<' is not understood. Write mean"),
+        ("sweep", {"order": ["fifo", "fiffo"]}, "order 'fiffo' is unknown. Did you mean 'fifo'?"),
+        ("sweep", {"cluster": ["own", "2y8"]}, "'2y8' is not understood. Write nodes x GPUs"),
+        ("validate", {"cluster": "0x8"}, "is no cluster. Write at least one node"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused_before_a_task_begins(
+    client: TestClient, route: str, wanted: dict[str, Any], message: str
+) -> None:
+    said = client.post(f"/v1/{route}", json=wanted)
+    assert said.status_code == 422
+    assert message in said.json()["detail"]
+    assert client.get("/v1/tasks").json() == []
+
+
+def test_what_fails_later_names_the_fields_of_the_request(client: TestClient) -> None:
+    wanted = {"cluster": "30x8", "queue": "easy", "leave_out_unfit": True}
+    failed = client.post("/v1/simulate", json=wanted, params={"wait": 50}).json()
+    assert failed["state"] == "failed"
+    assert "Name another column with estimate, such as duration_s" in failed["error"]

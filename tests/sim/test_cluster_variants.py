@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster
-from prophase.sim.cluster_variants import cluster_named, scaled
+from prophase.sim.cluster_variants import cluster_named, remove_nodes, scaled
 
 MIXED = Cluster.parse("6x8 V100, 3x2 T4, 1x4 P100")
 
@@ -44,3 +44,12 @@ def test_clusters_are_named_by_size_kind_or_share_of_the_own_nodes():
     with pytest.raises(ParameterError, match="not understood"):
         cluster_named("many")
     assert np.array_equal(scaled(MIXED, 10).matrix, MIXED.matrix)
+
+
+def test_more_nodes_than_there_are_cannot_be_removed():
+    with pytest.raises(
+        ParameterError, match=r"has 3 such nodes, not 99\. It has: 6x8 V100, 3x2 T4"
+    ):
+        remove_nodes(MIXED, "99x2")
+    with pytest.raises(ParameterError, match=r"Did you mean 'V100'\?"):
+        remove_nodes(MIXED, "2x8 V10")

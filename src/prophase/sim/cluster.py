@@ -129,7 +129,8 @@ class Cluster(ShortForm):
         """Make a cluster of identical nodes; at most a million."""
         if nodes < 1 or gpus_per_node < 0:
             raise ParameterError(
-                f"a cluster of {nodes} nodes with {gpus_per_node} GPUs is no cluster."
+                f"a cluster of {nodes} nodes with {gpus_per_node} GPUs is no cluster. Write at "
+                "least one node, such as 100x8, or 100x0 for nodes without GPUs."
             )
         refuse_endless(nodes)
         table = pd.DataFrame({"node_id": [f"node-{i}" for i in range(nodes)]})

@@ -223,4 +223,5 @@ def _new_kind(cluster: Cluster, group: NodeGroup) -> tuple[pd.DataFrame, str]:
 def _kinds(cluster: Cluster, wanted: str | None) -> str:
     kinds = Counter(zip(cluster.matrix[:, GPUS], cluster.nodes["gpu_type"].fillna(""), strict=True))
     held = ", ".join(f"{count}x{gpus} {kind}".strip() for (gpus, kind), count in kinds.items())
-    return f"{nearest(wanted or '', cluster.gpu_types)} It has: {held}.".strip()
+    hint = nearest(wanted, cluster.gpu_types) if wanted else ""
+    return f"{hint} It has: {held}.".strip()

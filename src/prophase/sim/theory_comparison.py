@@ -324,7 +324,5 @@ def _alike(one: float | None, other: float | None) -> bool:
 
 def _times(one: float | None, other: float | None) -> str:
     if not one or not other:
-        return (
-            f"{units.duration(one or 0)} on average instead of {units.duration(other or 0)} as in"
-        )
+        return f"{units.duration(one or 0)} on average, not {units.duration(other or 0)} as"
     return f"{units.number(one / other)} times as long as"

@@ -230,3 +230,13 @@ def test_a_trace_without_starts_is_refused_before_anything_is_checked():
             trace, Cluster.uniform(1, 1), StartQuestion({"request_gpus": 1.0}, None, 4, 4, 0), {},
             lambda step, percent: None,
         )  # fmt: skip
+
+
+def test_an_instant_before_the_first_submission_is_refused():
+    jobs = pd.DataFrame({"job_id": ["a"], "submit_s": [7200.0], "start_s": [7300.0]})
+    trace = Trace({"jobs": jobs.assign(duration_s=60.0, request_gpus=1.0)}, "csv", "")
+    with pytest.raises(InputError, match=r"no job had been submitted yet: .*day 1, 02:00.*--now"):
+        answer_start(
+            trace, Cluster.uniform(1, 1), StartQuestion({"request_gpus": 1.0}, 5.0, 4, 4, 0), {},
+            lambda step, percent: None,
+        )  # fmt: skip

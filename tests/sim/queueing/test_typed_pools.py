@@ -57,8 +57,13 @@ def test_what_breaks_the_pools_is_named():
     assert (
         "may run on several GPU types" in typed_pools(free, Cluster.parse("2x8 A, 1x8 B")).verdict()
     )
-    with pytest.raises(InputError, match="more GPUs of their type than there are: "):
-        typed_pools(workload, Cluster.parse("2x8 A, 1x4 B"))
+    small = typed_pools(workload, Cluster.parse("2x8 A, 1x4 B"))
+    assert len(small.rows) == (workload.jobs["gpu_type"] == "A").sum()
+    assert "left out: no GPU type that they accept has as many GPUs as they ask for" in (
+        small.verdict()
+    )
+    with pytest.raises(InputError, match=r"no pools\. Give more nodes of one type"):
+        typed_pools(workload, Cluster.parse("1x4 A, 1x4 B"))
     with pytest.raises(InputError, match="no pools"):
         typed_pools(
             Workload.from_jobs(workload.jobs.assign(request_gpus=0.0)), Cluster.parse("1x1")

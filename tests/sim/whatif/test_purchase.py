@@ -87,7 +87,10 @@ def test_an_impossible_target_says_why(today):
     assert "run times alone" in short.why_not
     few = cheapest_mix([today], [NodeOffer("small", {"gpus": 1}, 1.0, most=1)],
                        parse_wait_target("max wait < 1 s"), seeds=1)  # fmt: skip
-    assert few.why_not.startswith("even 1 x small give ")
+    assert few.why_not.startswith("with 1 x small it is ")
+    none = cheapest_mix([today], [NodeOffer("small", {"gpus": 1}, 1.0, most=0)],
+                        parse_wait_target("max wait < 1 s"), seeds=1)  # fmt: skip
+    assert none.why_not.startswith("none can be had (most is 0 for every kind), and today's")
     rare = WhatIfScenario("baseline", busy("H100"), Cluster.parse("1x4 T4"), {})
     offer = NodeOffer("small", {"gpus": 1, "gpu_type": "T4"}, 1.0, most=2)
     stuck = cheapest_mix([rare], [offer], TARGET)

@@ -211,7 +211,36 @@ class Starter:
             name = workspace.folder.name
             raise Problem(409, f"{name}: has no jobs yet. Import some: POST /v1/import")
         arguments = wanted.model_dump()
+        await asyncio.to_thread(_refuse_unknown, kind, arguments)
         return await begin(self._tasks, kind, arguments, self._who, self._response, self._wait)
+
+
+def _refuse_unknown(kind: str, asked: JsonObject) -> None:
+    """Refuse words that no jobs could make sense of, before a task is begun for them."""
+    from prophase.sim.cluster import Cluster
+    from prophase.sim.cluster_variants import cluster_named
+    from prophase.sim.policies import named, order_policies, place_policies
+    from prophase.sim.whatif.scenarios import policy_of
+    from prophase.sim.whatif.smallest_cluster import parse_wait_target
+
+    def words(name: str) -> list[str]:
+        given = asked.get(name)
+        return [given] if isinstance(given, str) else given or []
+
+    policies = [policy_of(text) for text in words("policy")]
+    for order in [*words("order"), *(policy["order"] for policy in policies)]:
+        if not order.startswith("column:"):
+            named(order, order_policies(), "order")
+    for place in [*words("place"), *(one["place"] for one in policies if "place" in one)]:
+        named(place, place_policies(), "place")
+    for text in words("cluster"):
+        # only the trace knows its own nodes
+        if kind != "sweep":
+            Cluster.parse(text)
+        elif not text.strip().startswith("own"):
+            cluster_named(text)
+    for text in words("target"):
+        parse_wait_target(text)
 
 
 StarterNow = Annotated[Starter, Depends()]

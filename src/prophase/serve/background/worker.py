@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,24 @@ def main() -> None:
             )
             tell(result=result)
         except ProphaseError as error:
-            tell(error=str(error), code=type(error).__name__)
+            tell(
+                error=as_fields(str(error), order["arguments"]),
+                code=type(error).__name__,
+            )
+
+
+def as_fields(words: str, arguments: Iterable[str]) -> str:
+    """Name the fields of a request where a message names the options of a command.
+
+    Examples
+    --------
+    >>> as_fields("leave them out (--leave-out-unfit).", ["leave_out_unfit"])
+    'leave them out (leave_out_unfit).'
+    """
+    for name in arguments:
+        option = "--" + name.removesuffix("_s").removesuffix("_h").replace("_", "-")
+        words = re.sub(rf"{option}(?![\w-])", name, words)
+    return words
 
 
 if __name__ == "__main__":

@@ -57,6 +57,12 @@ def answer_start(
     """Forecast the start of a job, with an interval that past forecasts have widened."""
     require_starts(trace.jobs)
     now_s = last_event_s(trace.jobs) if question.now_s is None else question.now_s
+    first_s = float(trace.jobs["submit_s"].min())
+    if now_s < first_s:
+        raise InputError(
+            f"at {moment_words(now_s, trace.clock)} no job had been submitted yet: the first came "
+            f"at {moment_words(first_s, trace.clock)}. Ask for a later instant with --now."
+        )
     checked, unchecked = None, "not asked for"
     if question.check:
         progress("checking past forecasts", None)

@@ -312,7 +312,7 @@ def _pools(trace: Trace, cluster: Cluster, queue: str) -> Result:
         found.verdict(),
         "Where small jobs overtake gangs, waits are up to twice as short. formula_wait: M/G/c, "
         "where arrivals are steady and Poisson. prophase simulate replays nodes, cores and memory.",
-        *(f"Left out: {counted(count, 'job')} {why}." for why, count in workload.left_out.items()),
+        *(f"Left out: {counted(count, 'job')}: {why}." for why, count in workload.left_out.items()),
     ]
     return Result.of_rows("queueing-pools", rows, values=document, notes=remarks)
 

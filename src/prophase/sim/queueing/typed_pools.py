@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from prophase.errors import InputError
-from prophase.plural import listed
+from prophase.plural import counted, listed
 from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.feasibility import with_types
 from prophase.sim.queueing.assumptions import Assumption
@@ -133,12 +133,15 @@ def typed_pools(
     submit, duration = workload.submit_s[rows], workload.duration_s[rows]
     need = workload.gpus[rows]
     kind, choice = _kinds(asks[:, ASK_TYPES], duration * need, need, owned)
-    if (kind < 0).any():
-        names = name_some(workload.jobs["job_id"].iloc[rows[kind < 0]])
-        raise InputError(
-            f"{int((kind < 0).sum()):,} jobs ask for more GPUs of their type than there are: "
-            f"{names}. Give more nodes, or leave these jobs out."
-        )
+    wide = kind < 0
+    unlike = _without_pool(
+        workload, rows[wide], float((duration * need)[wide].sum()), float((duration * need).sum())
+    )
+    if wide.all():
+        raise InputError(f"{unlike.words}, so there are no pools. Give more nodes of one type.")
+    rows, asks, submit, duration, need, kind = (
+        values[~wide] for values in (rows, asks, submit, duration, need, kind)
+    )
     if queue == "strict":
         wait = _one_queue(submit, duration, need, kind, owned) - submit
     else:
@@ -154,7 +157,18 @@ def typed_pools(
         for mine in (kind == one,)
     ]  # fmt: skip
     checked = _checked(cluster, asks, duration, need, kind, choice, order, queue)
-    return TypedPools(tuple(found), rows, wait, checked)
+    return TypedPools(tuple(found), rows, wait, (unlike, *checked))
+
+
+def _without_pool(workload: Workload, rows: Ints, work: float, whole: float) -> Assumption:
+    """Return whether every job finds enough GPUs in one pool; those that do not are left out."""
+    share, names = work / (whole or 1.0), name_some(workload.jobs["job_id"].iloc[rows])
+    return Assumption(
+        "one type is enough", not len(rows), "share of work that no type has enough GPUs for",
+        share, "none",
+        f"{counted(len(rows), 'job')}, {100 * share:.0f} % of the work, left out: no GPU type that "
+        f"they accept has as many GPUs as they ask for at once ({names})",
+    )  # fmt: skip
 
 
 def _kinds(accepted: Ints, work: Floats, need: Floats, owned: Floats) -> tuple[Ints, float]:

@@ -280,7 +280,7 @@ def _to_score(
                 f"{len(strangers):,} of the jobs to score are not in the replay, such as "
                 f"{sorted(strangers)[0]}."
             )
-        reasons["not to be scored"] = ~ids.isin(wanted).to_numpy()
+        reasons["not among those asked for"] = ~ids.isin(wanted).to_numpy()
     scored = np.ones(len(workload), bool)
     counts = {}
     for reason, rows in reasons.items():

@@ -358,11 +358,16 @@ def _why_not(search: _Search, target: WaitTarget) -> str:
             f"the run times alone give {units.duration(alone)}, so no node shortens it below "
             f"{units.duration(target.limit_s)}. Ask for more, or for a target of waits"
         )
-    value = search.of(full).value_s
+    value = units.duration(search.of(full).value_s)
+    most = [f"{offer.most:,} x {offer.name}" for offer in search.offers if offer.most]
+    if not most:
+        return (
+            f"none can be had (most is 0 for every kind), and today's nodes give {value}. Offer "
+            "nodes (column most), or ask for a longer time"
+        )
     return (
-        f"even {' + '.join(f'{o.most} x {o.name}' for o in search.offers)} give "
-        f"{units.duration(value)}. Offer more nodes (column most), nodes that the waiting jobs can "
-        "use, or ask for a longer time"
+        f"with {' + '.join(most)} it is {value}. Offer more nodes (column most), nodes that "
+        "the waiting jobs can use, or ask for a longer time"
     )
 
 
