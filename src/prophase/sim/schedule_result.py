@@ -249,7 +249,11 @@ def _number_tables(found: Mapping[str, Any]) -> Iterator[Table]:
         for name, value in found.items():
             if name.startswith(beginnings):
                 inner = value if isinstance(value, Mapping) else {name: value}
-                rows += [{"measure": what, "value": number} for what, number in inner.items()]
+                # where several measures have parts of the same names, each says whose it is
+                whose = f"{name}." if inner is value and len(beginnings) > 1 else ""
+                rows += [
+                    {"measure": f"{whose}{what}", "value": number} for what, number in inner.items()
+                ]
         known = [row for row in rows if row["value"] is not None]
         if known:
             yield Table(caption, known, caption)

@@ -43,12 +43,12 @@ def test_a_replay_runs_in_the_background_and_its_result_stays(
 
 
 def test_what_is_asked_wrongly_fails_in_the_words_of_the_command(client: TestClient) -> None:
-    asked = {"cluster": "30x8", "order": "fifi"}
+    asked = {"cluster": "30x8", "by": "usr", "leave_out_unfit": True}
     started = client.post("/v1/simulate?wait=50", json=asked).json()
     told = ended(client, started["id"])
     assert told["state"] == "failed"
-    assert "'fifi'" in told["error"]
-    assert "Did you mean 'fifo'?" in told["error"]
+    assert "no column 'usr' to form classes by" in told["error"]
+    assert "Did you mean 'user'?" in told["error"]
 
 
 def test_a_task_is_cancelled_while_it_waits_or_runs(client: TestClient) -> None:

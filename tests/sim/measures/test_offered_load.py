@@ -104,3 +104,11 @@ def test_a_cluster_that_limits_nothing_says_so():
     assert "no job waits" in note
     assert "'128x0 16c 64g'" in note
     assert not [n for n in replay("4x0 16c", gpus=0.0, request_cpu_cores=4.0).notes if "limit" in n]
+
+
+def test_the_page_tells_offered_from_peak_load():
+    shown = schedule_result(replay("4x0 16c", gpus=0.0, request_cpu_cores=4.0))
+    (numbers,) = [one for one in shown.sections if one.title == "Numbers"]
+    (load,) = [one for one in numbers.blocks if getattr(one, "key", "") == "Load"]
+    names = [row["measure"] for row in load.rows]
+    assert names == ["offered_load_pct.cores", "peak_load_pct.cores"]

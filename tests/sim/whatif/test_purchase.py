@@ -121,3 +121,11 @@ def test_nodes_and_loads_have_no_place_beside_offers(today):
         settings_of(WhatIfQuestion(add=["1x1"]), today.workload, today.cluster, {})
     found, _ = settings_of(WhatIfQuestion(policies=["shortest"]), today.workload, today.cluster, {})
     assert [one.name for one in found] == ["baseline", "policy shortest"]
+
+
+def test_where_todays_nodes_are_enough_nothing_is_said_of_fewer(today):
+    found = cheapest_mix([today], OFFERS, parse_wait_target("max wait < 90 d"), seeds=1)
+    said = " ".join(purchase_result(found).notes)
+    assert "Buy nothing" in said
+    assert "Today's nodes are enough" in said
+    assert "one node fewer" not in said

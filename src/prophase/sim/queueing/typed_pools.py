@@ -139,9 +139,9 @@ def typed_pools(
     )
     if wide.all():
         raise InputError(f"{unlike.words}, so there are no pools. Give more nodes of one type.")
-    rows, asks, submit, duration, need, kind = (
-        values[~wide] for values in (rows, asks, submit, duration, need, kind)
-    )
+    held = ~wide
+    rows, asks, kind = rows[held], asks[held], kind[held]
+    submit, duration, need = submit[held], duration[held], need[held]
     if queue == "strict":
         wait = _one_queue(submit, duration, need, kind, owned) - submit
     else:

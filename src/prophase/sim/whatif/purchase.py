@@ -397,12 +397,15 @@ def purchase_result(found: Purchase, currency: str = "", **values: object) -> Re
     month = best.cost_per_hour * MONTH_S / 3600
     misses = all(not one.reaches for one in found.neighbours if sum(one.mix) < sum(best.mix))
     setting = "" if best.scenario == "baseline" else f" with {best.scenario}"
+    proof = "Proven at the neighbours: every mix with one node fewer misses it."
+    if not sum(best.mix):
+        proof = "Today's nodes are enough, so there is nothing to buy for it."
+    elif not misses:
+        proof = "Not proven: a mix with one node fewer reaches it as well."
     said = [
         f"Buy {found.named(best.mix)}{setting}: {month:,.0f}{money} a month, and "
         f"{found.target.text} is reached with {units.duration(best.value_s)}.",
-        "Proven at the neighbours: every mix with one node fewer misses it."
-        if misses
-        else "Not proven: a mix with one node fewer reaches it as well.",
+        proof,
     ]
     whims = [one for one in found.neighbours if sum(one.mix) > sum(best.mix) and not one.reaches]
     if whims:
