@@ -43,3 +43,13 @@ def test_no_expert_is_ever_without_a_voice() -> None:
     held = ExpertWeights(TWO, np.ones(2), cells=1)
     held.add(np.tile([1.0, 1e-9], (5_000, 1)), np.zeros(5_000, dtype=int), np.arange(5_000.0))
     assert weights_at(held, np.inf)[0, 1] >= 0.04
+
+
+def test_jobs_of_which_nothing_could_be_said_move_no_weight() -> None:
+    held, alone = (ExpertWeights(TWO, np.ones(2), cells=1) for _ in range(2))
+    density = np.tile([0.9, 0.1], (100, 1))
+    alone.add(density, np.zeros(100, dtype=int), np.full(100, 5.0))
+    # they came before anything had ended, so an expert that remembers is silent
+    density = np.vstack([np.tile([0.9, np.nan], (100, 1)), density])
+    held.add(density, np.zeros(200, dtype=int), np.repeat([1.0, 5.0], 100))
+    np.testing.assert_array_equal(weights_at(held, 3.0, np.inf), weights_at(alone, 3.0, np.inf))

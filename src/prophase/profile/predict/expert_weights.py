@@ -90,10 +90,13 @@ class ExpertWeights:
 
     def add(self, density: Floats, cell: Ints, end: Floats, *, stale: bool = False) -> None:
         """Let outcomes move the weights, in the order in which they became known."""
+        # of a job that came before anything had ended nothing could be said
+        told = np.isfinite(density.sum(axis=1))
         for row in np.argsort(end, kind="stable").tolist():
             # what is reported late was not known before
             self._newest = max(self._newest, float(end[row]))
-            self._paths[int(cell[row]), stale].add(density[row], self._newest)
+            if told[row]:
+                self._paths[int(cell[row]), stale].add(density[row], self._newest)
 
     def at(self, cell: Ints, as_of: Floats, *, stale: bool = False) -> tuple[Floats, Ints]:
         """Return all weights that are needed, and which of them each job gets."""
