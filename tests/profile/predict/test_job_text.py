@@ -119,3 +119,9 @@ def test_ranges_of_a_stranger_are_as_wide_as_applications_that_were_left_out_nee
     # of a workflow that has run the pace is known
     known = model.predict(workflow_jobs("RNA", 60, seed=7, first=400).assign(workload="RNA"))
     assert (known["high"] / known["low"]).median() < 0.2 * (told["high"] / told["low"]).median()
+
+
+@pytest.mark.parametrize("name", ["ID00012", "job-123", "run_7", "task 9"])
+def test_words_that_only_announce_a_number_make_no_jobs_alike(name: str) -> None:
+    assert JobText.of(name).tokens() == []
+    assert JobText.of(f"align_{name}").tokens() == ["align"]

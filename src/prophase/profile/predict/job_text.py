@@ -32,6 +32,8 @@ _LOOKED_AT, _FEWEST_VALUES = 2_000, 8
 _IN_NEARLY_ALL, _HAVE_ONE = 0.8, 0.5
 #: pieces of letters and digits from which on a word is a hash or an id
 _OPAQUE = 4
+#: words that only announce a number: jobs that share them have nothing in common
+_EMPTY = frozenset(("id", "uid", "job", "jobid", "task", "run", "no", "nr", "num"))
 _MOST_NUMBERS = 8
 #: a number counts if this share of the jobs has it
 _OFTEN = 0.1
@@ -79,10 +81,16 @@ class JobText:
         return cls(tuple(words), found)
 
     def tokens(self) -> list[str]:
-        """Return words, pairs of neighbours and words with numbers, the last words first."""
-        words = self.words[::-1]
+        """Return words, pairs of neighbours and words with numbers, the last words first.
+
+        Examples
+        --------
+        >>> JobText.of("mProject_ID0000038").tokens(), JobText.of("run_7").tokens()
+        (['project', 'm', 'm project'], [])
+        """
+        words = [word for word in self.words[::-1] if word not in _EMPTY]
         pairs = [f"{two} {one}" for one, two in pairwise(words)]
-        counts = [f"{word}={number}" for word, number in self.numbers.items()]
+        counts = [f"{word}={n}" for word, n in self.numbers.items() if word not in _EMPTY]
         return list(dict.fromkeys([*words, *counts, *pairs]))
 
 
