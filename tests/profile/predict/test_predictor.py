@@ -80,12 +80,12 @@ def test_jobs_are_ranked_by_the_square_of_the_mean_root_of_what_may_happen() -> 
     jobs = pd.DataFrame({"user": np.where(steady, "ann", "bob"), "submit_s": submit})
     jobs = jobs.assign(duration_s=run, end_s=submit + run)
     asked = pd.DataFrame({"user": ["ann", "bob"]})
-    ann, bob = predictor_named("mixture").fit(jobs).order_by(asked)
+    ann, bob = predictor_named("mixture").fit(jobs).predict(asked, ordered=True)["order_by"]
     assert ann == pytest.approx(3600.0, rel=0.2)
     # roots 120 and 7.7: between the median of 60 s and the mean of 5,800
     assert 1_000 < bob < 4_500
-    plain = predictor_named("backoff-median").fit(jobs)
-    np.testing.assert_allclose(plain.order_by(asked), plain.predict(asked)["value"])
+    plain = predictor_named("backoff-median").fit(jobs).predict(asked, ordered=True)
+    np.testing.assert_allclose(plain["order_by"], plain["value"])
 
 
 def test_a_finished_job_counts_in_the_next_answer_without_a_refit(jobs: pd.DataFrame) -> None:

@@ -95,7 +95,7 @@ def evaluate(
             predictor.update(pd.concat([sides.later, judged]))
         asked = time.perf_counter()
         as_of: Literal["submit"] | None = "submit" if online else None
-        found = predictor.predict(judged, as_of)
+        found = predictor.predict(judged, as_of, ordered=ordered)
         answered = time.perf_counter()
         measured[name] = {
             **measure(
@@ -108,8 +108,6 @@ def evaluate(
             "fit_seconds": fitted - began,
             "predict_seconds": answered - asked,
         }
-        if ordered:
-            found["order_by"] = predictor.order_by(judged, as_of)
         answers[name] = found
     notes = (*left_out, *sides.notes)
     return Evaluation(target, len(sides.known), len(judged), online, measured, answers, notes)

@@ -172,7 +172,11 @@ class Predictor(ABC):
         return [name for name in names if name in needed]
 
     def predict(
-        self, jobs: pd.DataFrame, as_of: Floats | Literal["submit"] | None = None
+        self,
+        jobs: pd.DataFrame,
+        as_of: Floats | Literal["submit"] | None = None,
+        *,
+        ordered: bool = False,
     ) -> pd.DataFrame:
         """Return one row per job: value, range, stratum, how often seen, and why.
 
@@ -183,6 +187,8 @@ class Predictor(ABC):
         as_of : "submit" or array, optional
             Use only outcomes of jobs that had ended before this moment: of each job's own
             submission, or the given ones. Without it, everything that is known counts.
+        ordered : bool, default=False
+            Add ``order_by``, the number that a scheduler ranks jobs by.
 
         Returns
         -------
@@ -192,7 +198,9 @@ class Predictor(ABC):
             ``seen`` (finished jobs of the closest key), ``reason`` and ``abstained``,
             with the index of ``jobs``.
         """
-        return pd.DataFrame(self.answers(jobs, as_of), index=jobs.index)
+        told = self._tell(jobs, as_of)
+        found = pd.DataFrame(self._shown(told), index=jobs.index)
+        return found.assign(order_by=self._order_by(told)) if ordered else found
 
     def answers(
         self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None
@@ -250,17 +258,14 @@ class Predictor(ABC):
         """
         return self._quantiles(self._tell(jobs, as_of), levels)
 
-    def order_by(
-        self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None
-    ) -> Floats:
-        """Return the number that a scheduler ranks jobs by: the square of the mean root.
+    def _order_by(self, told: _Told) -> Floats:
+        """Return the square of the mean root of what may happen to each job.
 
         The point is what will most likely nearly happen, and hides that a job may run for days;
         the mean sees little else. Of run times, the power mean between them keeps most of the gain
         of knowing them all (``prophase schedule-study``). A method without a distribution ranks by
         its point.
         """
-        told = self._tell(jobs, as_of)
         steps = told.answer.steps
         if steps is None:
             return np.asarray(self._shown(told)["value"], dtype=np.float64)

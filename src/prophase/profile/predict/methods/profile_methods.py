@@ -69,10 +69,14 @@ class ProfilePredictor(Predictor):
         return self
 
     def predict(
-        self, jobs: pd.DataFrame, as_of: Floats | Literal["submit"] | None = None
+        self,
+        jobs: pd.DataFrame,
+        as_of: Floats | Literal["submit"] | None = None,
+        *,
+        ordered: bool = False,
     ) -> pd.DataFrame:
         """Return the answers of :meth:`Predictor.predict`; the reason names the profile."""
-        found = super().predict(jobs, as_of)
+        found = super().predict(jobs, as_of, ordered=ordered)
         if self._groups is None:
             return found
         profiles, probability = self.profiles_of(jobs)
