@@ -7,7 +7,8 @@ While outcomes come in, recent ones count more, and both ends move out after mis
 while there are none (adaptive conformal inference, Gibbs and Candes 2021), so that the share
 of misses stays what was promised when the world changes. A miss is one of the range that the
 job was given when it came, which knew nothing of the burst that it came with: ends that have
-learnt from half of a burst say little of what the next one will meet. Long after the last
+learnt from half of a burst say little of what the next one will meet. Jobs that still run count
+as at least that long (:mod:`~prophase.profile.predict.running_levels`). Long after the last
 outcome nothing can be corrected: all outcomes count alike, and ranges reach a little farther.
 Outcomes beyond everything that was thought possible lie at levels below 0 and above 1, by how
 far.
@@ -22,6 +23,7 @@ from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import Keys
 from prophase.profile.predict.conformal_range import TAIL, conformal_quantile
 from prophase.profile.predict.point_and_range import STRANGER, STRATA, PointAndRange
+from prophase.profile.predict.running_levels import PASSED, RunningJobs, bounded_quantile
 from prophase.stats.blocks import t_factor
 
 #: degrees of freedom from which on nothing is left to be learnt
@@ -34,6 +36,8 @@ _HALF_LIVES = (200.0, 1_000.0)
 _STEP = 20
 _PACE = 0.1
 _FARTHEST, _NEAREST = 0.5, -0.1
+#: logarithm of a run time that none reaches
+_LONGEST = 700.0
 #: no range is narrower than these levels
 _INNERMOST = 0.4
 #: moves that are remembered
@@ -66,13 +70,16 @@ class LevelCalibrator:
         stale: Bools,
         end: Floats,
         as_of: Floats | None = None,
+        start: Floats | None = None,
     ) -> None:
         """Remember the levels of outcomes, known from ``end`` on.
 
         ``as_of`` is when their ranges were asked for; without it, just before they were known.
+        Of run times, ``start`` is when the jobs began: until they ended they were known to run.
         """
         as_of = end if as_of is None else as_of
         steps = answer.distribution()
+        passed = None if start is None else _passed(steps, start, self.scale)
         low, high = levels_of(steps, values, self.scale)
         valid = np.isfinite(steps[:, 0])
         for late in (False, True):
@@ -83,7 +90,8 @@ class LevelCalibrator:
                     # long after the last outcome the reserve is not moved, but added at the end
                     farther = 0.0 if late else _FARTHER[kind]
                     held = self._groups.setdefault((kind, late), _Levels(farther, late))
-                    held.add(end[chosen], low[chosen], high[chosen], as_of[chosen])
+                    running = None if passed is None or late else passed[chosen]
+                    held.add(end[chosen], low[chosen], high[chosen], as_of[chosen], running)
 
     def add_strangers(
         self, answer: PointAndRange, values: Floats, kinds: NDArray[np.str_], stale: Bools,
@@ -177,21 +185,29 @@ class _Levels:
         #: the ends, how many outcomes they are of, and since when they hold
         self._moved, self._held, self._since = np.empty((0, 2)), np.empty(0), np.empty(0)
 
-    def add(self, end: Floats, low: Floats, high: Floats, as_of: Floats) -> None:
+    def add(
+        self, end: Floats, low: Floats, high: Floats, as_of: Floats, passed: Floats | None = None
+    ) -> None:
         order = np.argsort(end, kind="stable")
         newest = self._end[-1] if len(self._end) else -np.inf
         # what is reported late was not known before
         ends = np.maximum.accumulate(np.maximum(end[order], newest))
         low, high, as_of = low[order], high[order], as_of[order]
+        running = None if passed is None else RunningJobs(as_of, passed[order])
         first = 0
         while first < len(ends):
             last = len(ends) if self.late else min(len(ends), first + _STEP - self._waiting)
             part = slice(first, last)
-            self._take(ends[part], low[part], high[part], as_of[part])
+            counted = running.outlived[part] if running is not None else np.False_
+            self._take(ends[part], low[part], high[part], as_of[part], counted)
+            if self._waiting >= _STEP or self.late:
+                self._move(running, last)
             first = last
 
-    def _take(self, end: Floats, low: Floats, high: Floats, as_of: Floats) -> None:
-        """Remember outcomes that do not fill more than one step; move the ends if it is full."""
+    def _take(
+        self, end: Floats, low: Floats, high: Floats, as_of: Floats, counted: Bools | np.bool_
+    ) -> None:
+        """Remember outcomes that do not fill more than one step, and which were missed."""
         most = _MOST[self.late]
         self._end = np.concatenate([self._end, end])[-most:]
         self._low = np.concatenate([self._low, low])[-most:]
@@ -201,17 +217,24 @@ class _Levels:
         if len(self._moved) and not self.late:
             # the ends that held when the jobs came; before any did, the first
             below, above = self._moved[np.maximum(self.moves(as_of) - 1, 0)].T
-            missed = np.array([(low < below).sum(), (high > above).sum()])
+            missed = np.array([(low < below).sum(), ((high > above) & ~counted).sum()])
             self._missed = self._missed + missed
-        if self._waiting < _STEP and not self.late:
-            return
+
+    def _move(self, running: RunningJobs | None, ended: int) -> None:
+        """Move the ends by what ended, and by jobs that run after so many of them had ended."""
+        bounds = np.empty(0)
+        if running is not None:
+            bounds = running.levels(float(self._end[-1]), ended)
+            if len(self._moved):
+                given = self._moved[np.maximum(self.moves(running.asked) - 1, 0), 1]
+                self._missed[1] += running.newly_outlived(given)
         if len(self._moved) and not self.late:
             moved = self._farther + _PACE * (self._missed / self._waiting - TAIL)
             self._farther = np.clip(moved, _NEAREST, _FARTHEST)
         self._waiting, self._missed = 0, np.zeros(2)
         lives = (np.inf,) if self.late else _HALF_LIVES
         low_end = -conformal_quantile(-self._low, *lives)
-        high_end = conformal_quantile(self._high, *lives)
+        high_end = bounded_quantile(self._high, bounds, *lives)
         lowest = min(low_end - self._farther[0], _INNERMOST)
         highest = max(high_end + self._farther[1], 1 - _INNERMOST)
         ends = np.array([[lowest, highest]])
@@ -266,6 +289,12 @@ def _with_reserve(low: float, high: float, held: float, farther: float) -> tuple
     few, many = _NARROWEST
     narrowest = many - (many - few) * _FEW / max(held, _FEW)
     return min(low, narrowest) - farther, max(high, 1 - narrowest) + farther
+
+
+def _passed(steps: Floats, start: Floats, scale: float) -> Floats:
+    """Return when jobs that began at ``start`` have run longer than each level of ``PASSED``."""
+    places = [at_level(steps, level, scale) for level in PASSED.tolist()]
+    return np.asarray(start[:, None] + np.exp(np.minimum(np.column_stack(places), _LONGEST)))
 
 
 def levels_of(steps: Floats, values: Floats, scale: float) -> tuple[Floats, Floats]:

@@ -384,7 +384,11 @@ class Mixture(Predictor):
         """Let ranges know of outcomes, those of strangers for strangers as well."""
         stratum, kinds = strata
         if isinstance(self.calibrator_, LevelCalibrator):
-            self.calibrator_.learn(answer, values, stratum, late, end, as_of)
+            start = None
+            if self.target_ == "duration_s":
+                # one that was cut short counts as longer, but began no sooner than it came
+                start = np.maximum(end - np.exp(values), as_of)
+            self.calibrator_.learn(answer, values, stratum, late, end, as_of, start)
             self.calibrator_.add_strangers(answer, values, kinds, late, end, as_of)
         else:
             self.calibrator_.learn(answer, values, stratum, late, end)
