@@ -16,7 +16,7 @@ from prophase.errors import FormatError, InputError, ParameterError, WorkspaceEr
 from prophase.sim import Cluster, Schedule, Workload, simulate
 from prophase.sim.sweep import resampled_traces, runner
 from prophase.sim.sweep.plan import SweepPlan
-from prophase.sim.sweep.results import pareto_front
+from prophase.sim.sweep.results import SavedSweep, pareto_front, read_sweep, save_sweep
 from prophase.sim.sweep.runner import run_sweep
 from prophase.study.sweep_report import overload_remark
 
@@ -73,6 +73,13 @@ def test_the_replay_that_chose_the_blocks_is_not_run_again(monkeypatch: pytest.M
     assert sorted(replays) == ["fifo", "fifo", "shortest", "shortest"]
     given = run_sweep(trace(), replace(plan, block_h=24.0)).cells
     pd.testing.assert_frame_equal(cells, given)
+
+
+def test_a_sweep_that_chose_its_blocks_is_written_and_read_again(tmp_path: Path):
+    plan = SweepPlan(["4x8"], seeds=2)
+    found = run_sweep(trace(), plan)
+    save_sweep(SavedSweep(found, plan, ["mean_wait_s"]), tmp_path)
+    assert read_sweep(tmp_path).result.drawn == found.drawn
 
 
 def test_few_seeds_give_means_without_intervals():

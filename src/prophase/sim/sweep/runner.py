@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,8 @@ def run_sweep(
     return SweepResult(
         pd.DataFrame(rows),
         axes=plan.axes,
-        drawn=ready.drawn,
+        # the replay it was chosen from is a cell, and no part of what is written down
+        drawn=replace(ready.drawn, replay=None),
         data_hash=ready.data_hash,
         left_out=ready.kept.left_out,
     )
