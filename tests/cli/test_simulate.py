@@ -135,3 +135,17 @@ def test_the_pai_node_needs_a_gpu(prophase_here):
     refused = prophase_here("simulate", ".", "--preset", "pai", "--pai-gpus", "0")
     assert refused.returncode == 2
     assert "'--pai-gpus'" in refused.stderr
+
+
+def test_the_racks_of_a_node_list_say_how_long_a_gang_runs(prophase_here, tmp_path):
+    (tmp_path / "nodes.csv").write_text("node_id,gpus,rack\na1,4,A\na2,4,A\nb1,4,B\n")
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,submit_s,duration_s,request_gpus,instances,gang_size\n"
+        "x,0,1000,4,1,1\ny,2000,1000,4,2,2\nz,4000,1000,4,3,3\n"
+    )
+    done = prophase_here(
+        "simulate", tmp_path / "jobs.csv", "--source", "csv", "--nodes", tmp_path / "nodes.csv",
+        "--topology", "nodes=1.1,domains=1.4", "--out", tmp_path / "out.csv",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert pd.read_csv(tmp_path / "out.csv")["run_s"].tolist() == [1000, 1100, 1400]

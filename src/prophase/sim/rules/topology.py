@@ -47,13 +47,15 @@ class Topology:
 
     def domain_of(self, cluster: Cluster) -> Ints:
         """Return the domain of each node, as a number."""
-        if self.column not in cluster.nodes:
+        # readers keep columns of a node list that are not ours as attr_
+        column = next((n for n in (self.column, f"attr_{self.column}") if n in cluster.nodes), "")
+        if not column:
             raise InputError(
                 f"topology: the node table has no column {self.column} that says which nodes are "
                 f"near each other. It has: {', '.join(map(str, cluster.nodes.columns))}. Give a "
                 "node list (--nodes), or name another column (column=NAME)."
             )
-        named = cluster.nodes[self.column]
+        named = cluster.nodes[column]
         if named.isna().any():
             node = cluster.nodes.loc[named.isna(), "node_id"].iloc[0]
             raise InputError(f"topology: node {node} has no {self.column}. Correct the node list.")
