@@ -5,7 +5,8 @@ Parquet: no join, no check, no count. So the ratio says what the whole import co
 units of the least that any import must do. ``--least`` measures against the same baseline what
 DuckDB alone needs to join all tables into one Parquet file, without a check, a count, a hash of
 the files or an identity: what no import of them goes below. ``--then`` runs further commands on
-what was imported, as a user types them, each in a process of its own.
+what was imported, as a user types them, each in a process of its own; with ``--repeats 0`` on what
+an earlier run left in ``--folder``.
 
     python benchmarks/speed/import_pai.py [--rows 5000000] [--repeats 3] [--folder KEPT]
     python benchmarks/speed/import_pai.py --rows 36000000 --repeats 1 --then size,describe,lint
@@ -217,7 +218,8 @@ def main() -> None:
             baseline.append(plain_copy(dump, Path(scratch) / "plain.parquet"))
             if chosen.least:
                 least.append(least_import(dump, Path(scratch) / "least.parquet"))
-        told(runs, baseline, least, chosen.rows)
+        if runs:
+            told(runs, baseline, least, chosen.rows)
         for command in filter(None, chosen.then.split(",")):
             run_command(command, Path(scratch) / "ws0", chosen.rows)
 
