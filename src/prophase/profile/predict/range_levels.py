@@ -23,7 +23,7 @@ from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import Keys
 from prophase.profile.predict.conformal_range import TAIL, conformal_quantile
 from prophase.profile.predict.point_and_range import STRANGER, STRATA, PointAndRange
-from prophase.profile.predict.running_levels import PASSED, RunningJobs, bounded_quantile
+from prophase.profile.predict.running_levels import PASSED, NotYetEnded, bounded_quantile
 from prophase.stats.blocks import t_factor
 
 #: degrees of freedom from which on nothing is left to be learnt
@@ -193,7 +193,7 @@ class _Levels:
         # what is reported late was not known before
         ends = np.maximum.accumulate(np.maximum(end[order], newest))
         low, high, as_of = low[order], high[order], as_of[order]
-        running = None if passed is None else RunningJobs(as_of, passed[order])
+        running = None if passed is None else NotYetEnded(as_of, passed[order])
         first = 0
         while first < len(ends):
             last = len(ends) if self.late else min(len(ends), first + _STEP - self._waiting)
@@ -220,7 +220,7 @@ class _Levels:
             missed = np.array([(low < below).sum(), ((high > above) & ~counted).sum()])
             self._missed = self._missed + missed
 
-    def _move(self, running: RunningJobs | None, ended: int) -> None:
+    def _move(self, running: NotYetEnded | None, ended: int) -> None:
         """Move the ends by what ended, and by jobs that run after so many of them had ended."""
         bounds = np.empty(0)
         if running is not None:

@@ -17,7 +17,7 @@ from prophase.profile.predict.conformal_range import TAIL
 PASSED = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0])
 
 
-class RunningJobs:
+class NotYetEnded:
     """Jobs in the order of their ends, as they were known before: when they came and how far.
 
     Parameters
@@ -30,7 +30,7 @@ class RunningJobs:
     Examples
     --------
     >>> passed = 10.0 + np.arange(len(PASSED)) * np.array([[1.0], [5.0]])
-    >>> jobs = RunningJobs(np.array([10.0, 10.0]), passed)
+    >>> jobs = NotYetEnded(np.array([10.0, 10.0]), passed)
     >>> jobs.levels(now=21.0, ended=1).tolist()
     [0.4]
     >>> jobs.newly_outlived(np.array([0.3])), jobs.newly_outlived(np.array([0.3]))

@@ -164,8 +164,6 @@ class DrawnBlocks:
     blocks: int
     why_not: str = ""
     broken: str = ""
-    #: the replay as recorded from which the blocks were chosen, if there was one
-    replay: Schedule | None = field(default=None, repr=False, compare=False)
 
     @property
     def independent(self) -> int:
@@ -184,30 +182,40 @@ def blocks_for(
     policy: Mapping[str, Any],
     block_h: float | None = None,
 ) -> DrawnBlocks:
-    """Return blocks that hold the backlog of a replay, or blocks of so many hours.
+    """Return blocks that hold the backlog of a replay, or blocks of so many hours."""
+    return replayed_blocks(workload, cluster, policy, block_h)[0]
+
+
+def replayed_blocks(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Mapping[str, Any],
+    block_h: float | None = None,
+) -> tuple[DrawnBlocks, Schedule | None]:
+    """Return the blocks of :func:`blocks_for`, and the replay that they were chosen from.
 
     The trace is replayed as recorded. Days in a row stay together for as long as the load and the
     waiting remember themselves: see ``prophase.stats.block_length``.
     """
     if policy.get("depends"):
         torn = "jobs wait for others, and resampled days would tear them apart"
-        return DrawnBlocks(_DAY_H, 1, Resampler(workload).blocks, torn, torn)
+        return DrawnBlocks(_DAY_H, 1, Resampler(workload).blocks, torn, torn), None
     if block_h is not None:
-        return DrawnBlocks(block_h, 1, Resampler(workload, block_h).blocks)
+        return DrawnBlocks(block_h, 1, Resampler(workload, block_h).blocks), None
     settings = {**policy, "leave_out_unfit": True}
     replay = simulate(workload, cluster, **settings)
     days = days_of_backlog(replay)
     whole = f"the trace has only {counted(days.all, 'day')}"
     if days.all < LEAST_BLOCKS:
         why_not = f"{whole}: fewer than {LEAST_BLOCKS} blocks that could be drawn from"
-        return DrawnBlocks(_DAY_H, days.drawn, days.all, why_not, why_not, replay)
+        return DrawnBlocks(_DAY_H, days.drawn, days.all, why_not, why_not), replay
     broken = ""
     if days.all // days.together < LEAST_BLOCKS:
         broken = (
             f"the load and the backlog hold together for {days.together} days, and {whole}: "
             "resampled traces break up the backlog, and wait less"
         )
-    return DrawnBlocks(_DAY_H, days.drawn, days.all, "", broken, replay)
+    return DrawnBlocks(_DAY_H, days.drawn, days.all, "", broken), replay
 
 
 def interval_of_resamples(values: Floats, blocks: int) -> Estimate:

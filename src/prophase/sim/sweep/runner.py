@@ -30,7 +30,7 @@ from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
     DrawnBlocks,
     Resampler,
-    blocks_for,
+    replayed_blocks,
     require_blocks,
 )
 from prophase.sim.sweep.results import SweepResult
@@ -167,8 +167,9 @@ class _Prepared:
     setting: SweepSetting
     data_hash: str
     cells: Mapping[str, Cell]
-    #: the combination whose replay chose the blocks, as recorded
+    #: the combination whose replay, as recorded, chose the blocks; and that, if there was one
     first: Cell
+    replay: Schedule | None
     #: seconds of a replay of the first combination, if there was one
     replay_s: float | None
 
@@ -202,7 +203,7 @@ def _prepared(
     # of the first combination, so that more of them find the finished cells again
     first = Cell(plan.policy_settings[0], plan.clusters[0], 1.0, AS_RECORDED)
     began = time.process_time()
-    drawn = blocks_for(kept, clusters[first.cluster], dict(first.policy), plan.block_h)
+    drawn, replay = replayed_blocks(kept, clusters[first.cluster], dict(first.policy), plan.block_h)
     replay_s = time.process_time() - began if plan.block_h is None else None
     setting = SweepSetting(
         {
@@ -219,7 +220,7 @@ def _prepared(
         for cell in plan.cells()
         if cell.seed <= last
     }
-    return _Prepared(kept, drawn, setting, data_hash, cells, first, replay_s)
+    return _Prepared(kept, drawn, setting, data_hash, cells, first, replay, replay_s)
 
 
 def _run_missing(
@@ -231,8 +232,8 @@ def _run_missing(
 ) -> None:
     """Run the cells that the store does not have yet."""
     missing = {cell: key for key, cell in wanted.items() if key not in store.finished}
-    if ready.drawn.replay is not None and ready.first in missing:
-        measures = measures_of(ready.drawn.replay)
+    if ready.replay is not None and ready.first in missing:
+        measures = measures_of(ready.replay)
         store.add(missing.pop(ready.first), {**ready.first.axes, **measures})
     done = len(wanted) - len(missing)
     report = progress or (lambda done, total: None)

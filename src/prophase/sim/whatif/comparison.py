@@ -20,8 +20,8 @@ from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
     DrawnBlocks,
     Resampler,
-    blocks_for,
     recorded_change,
+    replayed_blocks,
     require_blocks,
 )
 from prophase.sim.sweep.results import more_is_better
@@ -118,14 +118,14 @@ def compare_scenarios(
         Hours that stay together; chosen from the data if not given, see ``blocks_for``.
     """
     first = scenarios[0]
-    blocks = blocks_for(first.workload, first.cluster, first.policy, block_h)
+    blocks, replay = replayed_blocks(first.workload, first.cluster, first.policy, block_h)
     drawn = drawing(scenarios, blocks)
     require_blocks(drawn[0][1], seeds, chosen=block_h is None)
     last = AS_RECORDED if blocks.why_not else seeds
     tasks = list(product(range(AS_RECORDED, last + 1), range(len(scenarios))))
     total, rows = len(tasks), []
-    if blocks.replay is not None and first.load == 1.0:
-        rows.append({"scenario": first.name, "seed": AS_RECORDED, **measures_of(blocks.replay)})
+    if replay is not None and first.load == 1.0:
+        rows.append({"scenario": first.name, "seed": AS_RECORDED, **measures_of(replay)})
         tasks.remove((AS_RECORDED, 0))
     with closing(run_all(_replay, drawn, tasks, workers=workers)) as results:
         for (seed, number), measures in results:
