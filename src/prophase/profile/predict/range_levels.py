@@ -8,7 +8,7 @@ while there are none (adaptive conformal inference, Gibbs and Candes 2021), so t
 of misses stays what was promised when the world changes. A miss is one of the range that the
 job was given when it came, which knew nothing of the burst that it came with: ends that have
 learnt from half of a burst say little of what the next one will meet. Jobs that still run count
-as at least that long (:mod:`~prophase.profile.predict.running_levels`). Long after the last
+as at least that long (:mod:`~prophase.profile.predict.censored`). Long after the last
 outcome nothing can be corrected: all outcomes count alike, and ranges reach a little farther.
 Outcomes beyond everything that was thought possible lie at levels below 0 and above 1, by how
 far.
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import Keys
+from prophase.profile.predict.censored import PASSED, NotYetEnded, bounded_quantile
 from prophase.profile.predict.conformal_range import TAIL, conformal_quantile
 from prophase.profile.predict.point_and_range import STRANGER, STRATA, PointAndRange
-from prophase.profile.predict.running_levels import PASSED, NotYetEnded, bounded_quantile
 from prophase.stats.blocks import t_factor
 
 #: degrees of freedom from which on nothing is left to be learnt

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,7 @@ def run_sweep(
     return SweepResult(
         pd.DataFrame(rows),
         axes=plan.axes,
-        # the replay it was chosen from is a cell, and no part of what is written down
-        drawn=replace(ready.drawn, replay=None),
+        drawn=ready.drawn,
         data_hash=ready.data_hash,
         left_out=ready.kept.left_out,
     )
