@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from prophase.errors import (
     ProphaseError,
     StorageError,
 )
-from prophase.trace.engine import BadLine, Progress, TextLayout, hash_of
+from prophase.trace.engine import BadLine, Progress, TextLayout
 
 _BROKEN = "_broken_line"
 _VIEW_NUMBERS = count()
@@ -108,11 +107,6 @@ class SparkEngine:
             raise _in_our_words(cause, path) from cause
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-    def key_count(self, table: ibis.Table, keys: Sequence[str]) -> tuple[int, bool]:
-        counts = table.agg(rows=table.count(), keys=hash_of(table, keys).nunique())
-        found = self.to_pandas(counts).iloc[0]
-        return int(found["rows"]), bool(found["rows"] == found["keys"])
 
     def to_pandas(self, table: ibis.Table) -> pd.DataFrame:
         try:

@@ -23,8 +23,8 @@ from prophase.trace.text_table import MISSING_WORDS, REASON, Sheet
 
 #: rows of a table that are looked up at a time, so that they fit in memory
 _LOOKED_UP = 16_000_000
-#: bytes of text from which on rows are looked up by hashes of their keys: less to write and to hold
-_HASHED = 256 << 20
+#: from here on rows are looked up by hashes of their keys: less to hold than long texts
+_HASHED = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -212,19 +212,20 @@ class Dump:
         ``right`` whose key no row of ``owners`` has are counted in a note: at once, or in the
         finished job table if ``owners`` are those of its columns that hold the key.
         """
-        named = right.filter([right[key].notnull() for key in keys])
-        by, kept = keys, named
-        if len(keys) > 1 and self._is_large(right):
+        keyed = self.materialised(right.filter([right[key].notnull() for key in keys]), name)
+        rows = self._count(keyed)
+        by = keys
+        if rows > _HASHED and len(keys) > 1:
             # two hashes of 64 bits: other texts with both the same are not to be expected
             by = [f"_hash_{key}" for key in keys]
-            left, kept = (
+            left, keyed = (
                 side.mutate(**{f"_hash_{key}": side[key].hash() for key in keys})
-                for side in (left, named)
+                for side in (left, keyed)
             )
-            kept = kept.drop(*keys)
-        keyed = self.materialised(kept, name)
-        rows, differ = self.engine.key_count(keyed, by)
-        repeats = KeyRepeats(0, 0, 0) if differ else self.repeats(named, keys)
+        # all hashes different: all keys different
+        repeats = self.repeats(keyed, by)
+        if repeats.values and by is not keys:
+            repeats = self.repeats(keyed, keys)
         if repeats.values:
             raise FanOutError(
                 f"{name}: the key ({', '.join(keys)}) repeats for {repeats.values:,} values "
@@ -233,10 +234,12 @@ class Dump:
                 "to one row per key."
             )
         if isinstance(owners, ibis.Table):
-            orphans = (keyed if by is keys else named).anti_join(owners.select(*keys), list(keys))
+            orphans = keyed.anti_join(owners.select(*keys), list(keys))
             self._note_orphans(name, self._count(orphans))
         elif owners is not None:
             self.looked_up.append(LookedUp(name, rows, tuple(owners)))
+        if by is not keys:
+            keyed = keyed.drop(*keys)
         marked = keyed.mutate(**{f"_joined_{name}": ibis.literal(True)})
         # a power of two: what is left of a hash is one of its last bits, also below zero
         parts = 1 << max(0, (-(-rows // _LOOKED_UP) - 1).bit_length())
@@ -265,15 +268,6 @@ class Dump:
     def _note_orphans(self, name: str, lost: int) -> None:
         if lost:
             self.note(f"{name}: {counted(lost, 'row belongs', 'rows belong')} to no job.")
-
-    def _is_large(self, table: ibis.Table) -> bool:
-        """Say whether a table is made from a large text file."""
-        sizes = {
-            sheet.table.op(): sheet.file.path.stat().st_size
-            for sheet in self.sheets
-            if not sheet.parquet
-        }
-        return any(sizes[node] >= _HASHED for node in table.op().find(lambda one: one in sizes))
 
     def _count(self, table: ibis.Table) -> int:
         return int(self.engine.to_pandas(table.agg(rows=table.count()))["rows"].iloc[0])

@@ -12,9 +12,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from importlib.metadata import entry_points
-from operator import xor
 from pathlib import Path
 from threading import Event, Thread
 from typing import Protocol
@@ -116,10 +114,6 @@ class Engine(Protocol):
         """Return what a table is for some rows of its largest text file; None if that is small."""
         ...
 
-    def key_count(self, table: ibis.Table, keys: Sequence[str]) -> tuple[int, bool]:
-        """Return how many rows a table has, and whether hashes prove their keys all different."""
-        ...
-
     def to_pandas(self, table: ibis.Table) -> pd.DataFrame: ...
 
     def close(self) -> None: ...
@@ -216,16 +210,6 @@ class DuckEngine:
             finished.set()
             watcher.join()
 
-    def key_count(self, table: ibis.Table, keys: Sequence[str]) -> tuple[int, bool]:
-        query = str(self.connection.compile(table.select(key=hash_of(table, keys))))
-        try:
-            hashes = self.connection.con.execute(query).fetchnumpy()["key"]
-        except Exception as cause:
-            raise self._in_our_words(cause, "query") from cause
-        # sorting numbers takes half the time of a hash table of them, and less room
-        hashes.sort()
-        return len(hashes), not bool((hashes[1:] == hashes[:-1]).any())
-
     def to_pandas(self, table: ibis.Table) -> pd.DataFrame:
         try:
             frame: pd.DataFrame = self.connection.to_pandas(table)
@@ -253,11 +237,6 @@ class DuckEngine:
     def _watch(self, finished: Event, progress: Progress) -> None:
         while not finished.wait(0.2):
             progress(max(0.0, self.connection.con.query_progress()))
-
-
-def hash_of(table: ibis.Table, keys: Sequence[str]) -> ibis.Value:
-    """Return one number for a key of several columns: equal keys have equal ones."""
-    return reduce(xor, [table[key].hash() for key in keys])
 
 
 def _memory_mib() -> int:

@@ -294,15 +294,18 @@ def unique_ids(engine: Engine, name: str, table: ibis.Table) -> tuple[ibis.Table
         return table, 0
     ids = table[_ID[name]]
 
-    rows, differ = engine.key_count(table, [_ID[name]])
-    # otherwise it may be a collision, so count exactly
-    repeats = 0 if differ else rows - engine.to_pandas(table.agg(ids=ids.nunique()))["ids"].iloc[0]
+    def repeated(values: ibis.Value) -> int:
+        totals = engine.to_pandas(table.agg(rows=table.count(), ids=values.nunique()))
+        return int(totals["rows"].iloc[0] - totals["ids"].iloc[0])
+
+    # all hashes different: all ids different; otherwise it may be a collision, so count exactly
+    repeats = repeated(ids.hash()) and repeated(ids)
     if not repeats:
         return table, 0
     order = [table[column] for column in table.columns if not column.startswith("_")]
     copy = ibis.row_number().over(group_by=ids, order_by=order)
     suffix = (copy == 0).ifelse("", ibis.literal("#") + (copy + 1).cast("string"))
-    return table.mutate(**{_ID[name]: ids + suffix}), int(repeats)
+    return table.mutate(**{_ID[name]: ids + suffix}), repeats
 
 
 def in_order(name: str, table: ibis.Table) -> ibis.Table:

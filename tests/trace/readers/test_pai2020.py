@@ -207,18 +207,6 @@ def test_a_repeated_key_is_named_also_where_hashes_are_compared(
         open_trace(pai_dump, source="pai2020")
 
 
-@pytest.mark.parametrize("large", [0, 1 << 30])
-def test_keys_of_swapped_words_are_different_keys(pai_dump: Path, monkeypatch, large: int) -> None:
-    # one number stands for both words of a key, and these two pairs share it
-    monkeypatch.setattr("prophase.trace.dump._HASHED", large)
-    with (pai_dump / "pai_sensor_table.csv").open("a", encoding="utf-8") as file:
-        file.write("j9,worker,w9,id9,m1,,9,9,1,1,1,1,1,1,1,1\n")
-        file.write("j9,worker,id9,w9,m1,,9,9,1,1,1,1,1,1,1,1\n")
-    report = open_trace(pai_dump, source="pai2020").report
-    assert report is not None
-    assert "sensor: 2 rows belong to no job." in report.notes
-
-
 def test_orphans_are_counted_right_where_a_worker_runs_twice(pai_dump: Path) -> None:
     instances = pai_dump / "pai_instance_table.csv"
     first = instances.read_text().splitlines()[0]
