@@ -231,12 +231,13 @@ def _run_missing(
 ) -> None:
     """Run the cells that the store does not have yet."""
     missing = {cell: key for key, cell in wanted.items() if key not in store.finished}
-    if ready.replay is not None and ready.first in missing:
-        measures = measures_of(ready.replay)
-        store.add(missing.pop(ready.first), {**ready.first.axes, **measures})
     done = len(wanted) - len(missing)
     report = progress or (lambda done, total: None)
     report(done, len(wanted))
+    if ready.replay is not None and ready.first in missing:
+        measures = measures_of(ready.replay)
+        store.add(missing.pop(ready.first), {**ready.first.axes, **measures})
+        report(done := done + 1, len(wanted))
     cells = run_all(run_cell, ready.setting, list(missing), workers=workers, task_s=ready.replay_s)
     with closing(cells) as results:
         for cell, measures in results:
