@@ -137,7 +137,7 @@ def test_the_quantile_with_bounds_is_kaplan_and_meiers(seed: int) -> None:
     true, seen_until = draw.exponential(size=200), draw.exponential(3.0, 200)
     ended = true <= seen_until
     level = np.minimum(true, seen_until)
-    found = bounded_quantile(level[ended], level[~ended], np.inf)
+    found = bounded_quantile(level[ended], level[~ended], np.ones((~ended).sum(), int), np.inf)
     # the outcome to come is one more, of which nothing is known
     time, beyond = kaplan_meier_estimator(np.append(ended, False), np.append(level, 1e9))
     assert found == pytest.approx(time[beyond <= 0.05][0])
@@ -147,7 +147,7 @@ def test_the_quantile_with_bounds_is_kaplan_and_meiers(seed: int) -> None:
 def test_without_bounds_it_is_the_conformal_quantile(half_lives: tuple[float, ...]) -> None:
     for rows in (5, 30, 300):
         levels = np.random.default_rng(rows).normal(size=rows)
-        found = bounded_quantile(levels, np.empty(0), *half_lives)
+        found = bounded_quantile(levels, np.empty(0), np.empty(0, int), *half_lives)
         assert found == conformal_quantile(levels, *half_lives)
 
 

@@ -102,8 +102,8 @@ class NotYetEnded:
     --------
     >>> passed = 10.0 + np.arange(len(PASSED)) * np.array([[1.0], [5.0]])
     >>> jobs = NotYetEnded(np.array([10.0, 10.0]), passed)
-    >>> jobs.levels(now=21.0, ended=1).tolist()
-    [0.4]
+    >>> jobs.beyond(now=21.0, ended=1)[:4].tolist()
+    [0, 0, 1, 0]
     >>> jobs.newly_outlived(np.array([0.3])), jobs.newly_outlived(np.array([0.3]))
     (1, 0)
     """
@@ -113,7 +113,9 @@ class NotYetEnded:
         self._by_arrival = np.argsort(as_of, kind="stable")
         self._arrivals, self._came = as_of[self._by_arrival], 0
         self._rows: Ints = np.empty(0, dtype=np.int64)
-        self._levels = np.empty(0)
+        #: how many levels each job is known to have passed, and when it passes the next
+        self._count = np.zeros(len(as_of), dtype=np.int64)
+        self._next = passed[:, 0].copy()
         #: which jobs were counted as misses before they ended
         self.outlived = np.zeros(len(as_of), dtype=np.bool_)
 
@@ -122,46 +124,51 @@ class NotYetEnded:
         """When the ranges of those that run were asked for."""
         return self._as_of[self._rows]
 
-    def levels(self, now: float, ended: int) -> Floats:
-        """Return levels that jobs are known to have passed, when the first ``ended`` have ended."""
+    def beyond(self, now: float, ended: int) -> Ints:
+        """Count jobs by the level of ``PASSED`` they last passed, the first ``ended`` left out."""
         come = int(np.searchsorted(self._arrivals, now, side="right"))
         rows = np.concatenate([self._rows, self._by_arrival[self._came : come]])
-        self._came = come
-        rows = rows[rows >= ended]
-        known = (self._passed[rows] <= now).sum(axis=1)
+        self._came, self._rows = come, rows[rows >= ended]
+        moved = self._rows[self._next[self._rows] <= now]
+        while len(moved):
+            self._count[moved] += 1
+            last = self._count[moved] == len(PASSED)
+            following = self._passed[moved, np.where(last, 0, self._count[moved])]
+            self._next[moved] = np.where(last, np.inf, following)
+            moved = moved[self._next[moved] <= now]
         # a job that has come and not begun tells nothing
-        self._levels = np.where(known > 0, PASSED[known - 1], -np.inf)
-        self._rows = rows
-        passed: Floats = self._levels[known > 0]
-        return passed
+        counts: Ints = np.bincount(self._count[self._rows], minlength=len(PASSED) + 1)[1:]
+        return counts
 
     def newly_outlived(self, given: Floats) -> int:
         """Count running jobs that passed the level they were given, each of them once."""
-        new = (self._levels > given) & ~self.outlived[self._rows]
+        level = np.append(-np.inf, PASSED)[self._count[self._rows]]
+        new = (level > given) & ~self.outlived[self._rows]
         self.outlived[self._rows[new]] = True
         return int(new.sum())
 
 
-def bounded_quantile(levels: Floats, bounds: Floats, *half_lives: float) -> float:
-    """Return what the next level stays under 95 % of the time, some known only as lower bounds.
+def bounded_quantile(levels: Floats, bounds: Floats, jobs: Ints, *half_lives: float) -> float:
+    """Return what the next level stays under 95 % of the time, with lower bounds of some jobs each.
 
     Kaplan and Meier's estimate; levels at the end count more, bounds are of now. Without bounds it
     is :func:`~prophase.profile.predict.conformal_range.conformal_quantile`.
 
     Examples
     --------
-    >>> ended = np.arange(1.0, 101.0)
-    >>> bounded_quantile(ended, np.empty(0), np.inf), bounded_quantile(ended, ended[49:80], np.inf)
-    (96.0, 98.0)
+    >>> ended, bounds = np.arange(1.0, 101.0), np.array([50.0, 80.0])
+    >>> [bounded_quantile(ended, bounds, np.array([0, jobs]), np.inf) for jobs in (0, 30)]
+    [96.0, 99.0]
     """
     age = np.arange(len(levels))[::-1]
+    bounds, jobs = bounds[jobs > 0], jobs[jobs > 0]
     every = np.concatenate([levels, bounds])
     ended = np.arange(len(every)) < len(levels)
     # at the same level, an outcome comes before a bound
-    order = np.lexsort((~ended, every))
+    order = np.argsort(every, kind="stable")
     found = -np.inf
     for half_life in half_lives:
-        weight = np.concatenate([0.5 ** (age / half_life), np.ones(len(bounds))])[order]
+        weight = np.concatenate([0.5 ** (age / half_life), jobs])[order]
         # the outcome to come counts as one more, of unknown size
         at_risk = np.cumsum(weight[::-1])[::-1] + 1.0
         beyond = np.cumprod(np.where(ended[order], 1.0 - weight / at_risk, 1.0))

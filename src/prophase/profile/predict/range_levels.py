@@ -222,9 +222,9 @@ class _Levels:
 
     def _move(self, running: NotYetEnded | None, ended: int) -> None:
         """Move the ends by what ended, and by jobs that run after so many of them had ended."""
-        bounds = np.empty(0)
+        beyond = np.zeros(len(PASSED), dtype=np.int64)
         if running is not None:
-            bounds = running.levels(float(self._end[-1]), ended)
+            beyond = running.beyond(float(self._end[-1]), ended)
             if len(self._moved):
                 given = self._moved[np.maximum(self.moves(running.asked) - 1, 0), 1]
                 self._missed[1] += running.newly_outlived(given)
@@ -234,7 +234,7 @@ class _Levels:
         self._waiting, self._missed = 0, np.zeros(2)
         lives = (np.inf,) if self.late else _HALF_LIVES
         low_end = -conformal_quantile(-self._low, *lives)
-        high_end = bounded_quantile(self._high, bounds, *lives)
+        high_end = bounded_quantile(self._high, PASSED, beyond, *lives)
         lowest = min(low_end - self._farther[0], _INNERMOST)
         highest = max(high_end + self._farther[1], 1 - _INNERMOST)
         ends = np.array([[lowest, highest]])
