@@ -67,7 +67,7 @@ from prophase.sim import Workload
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.runner import run_sweep
 nodes = 100
-workload = Workload.from_jobs(mixed_jobs(40_000, load=nodes / NODES))
+workload = Workload.from_jobs(mixed_jobs(200_000, load=nodes / NODES))
 plan = SweepPlan(
     ["100x8", "101x8", "102x8", "104x8"],
     {"queue": ["easy"], "estimate": ["duration_s"], "order": ["fifo", "shortest"]},
@@ -401,7 +401,7 @@ def sweep_workers(repeats: int) -> None:
         used.append(alone["wall_s"] / (cores * together["wall_s"]))
         possible.append(alone["wall_s"] * cores / sum(each))
         walls.append(together["wall_s"])
-    data = f"{alone['cells']} replays of 40,000 jobs, EASY, {cores} workers"
+    data = f"{alone['cells']} replays of 200,000 jobs, EASY, {cores} workers"
     remark = f"wall {min(walls):.1f} s at best with all workers"
     name = f"{cores} sweeps at once"
     measured = ("sweep, efficiency of workers", "share", used, name, possible, data, remark)
