@@ -79,7 +79,10 @@ class LevelCalibrator:
         """
         as_of = end if as_of is None else as_of
         steps = answer.distribution()
-        passed = None if start is None else _passed(steps, start, self.scale)
+        passed = None
+        # of jobs that are reported one by one, none runs while another ends
+        if start is not None and len(start) > 1 and not stale.all():
+            passed = _passed(steps, start, self.scale)
         low, high = levels_of(steps, values, self.scale)
         valid = np.isfinite(steps[:, 0])
         for late in (False, True):
