@@ -92,3 +92,34 @@ def test_a_name_of_a_user_comes_before_the_account_where_no_task_is_known() -> N
     )
     labels = [level.label for level in choose_levels(jobs)]
     assert labels.index("name and user") < labels.index("group")
+
+
+def test_a_new_size_of_a_known_user_and_workload_is_answered_from_that_workload() -> None:
+    draw = np.random.default_rng(0)
+    kind = np.where(np.arange(400) % 2, "eval", "pretrain")
+    jobs = pd.DataFrame(
+        {
+            "user": [f"u{n % 5}" for n in range(400)],
+            "workload": kind,
+            "request_gpus": draw.integers(1, 3, 400).astype(float),
+            "duration_s": np.where(kind == "eval", 300.0, 40_000.0),
+        }
+    )
+    asked = pd.DataFrame({"user": ["u1"], "workload": ["eval"], "request_gpus": [7.0]})
+    found = predictor_named("backoff-median").fit(jobs).predict(asked)
+    assert found["value"].round().tolist() == [300.0]
+    assert "same user and workload" in found["reason"][0]
+
+
+def test_a_level_of_user_and_task_is_left_out_where_no_task_is_known() -> None:
+    jobs = pd.DataFrame({"user": ["a", "b"] * 9, "workload": ["x", "y", "y"] * 6})
+    labels = [level.label for level in choose_levels(jobs)]
+    assert labels == ["user and workload", "user", "workload", "all jobs"]
+
+
+def test_requests_that_differ_by_rounding_have_one_key() -> None:
+    memory = [93.132257, 93.13, 94.0, 0.0, np.nan]
+    jobs = pd.DataFrame({"request_memory_gib": memory, "attr_seed": memory})
+    hashed = hash_columns(jobs, {"request_memory_gib", "attr_seed"})
+    assert len(set(hashed["request_memory_gib"].tolist())) == 4
+    assert len(set(hashed["attr_seed"].tolist())) == 5

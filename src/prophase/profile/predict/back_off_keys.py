@@ -32,6 +32,9 @@ _REQUEST = (
     "gpu_type",
     "time_limit_s",
 )
+#: these are hashed by so many digits: 93.13 GiB of a script is 100 GB of a log
+_DIGITS = 3
+_ROUNDED = frozenset({"request_cpu_cores", "request_memory_gib", "time_limit_s"})
 #: stands for the job's name with its numbers folded, where names themselves hardly recur
 FOLDED = "folded_name"
 _WORDS = ("name", "user", "group", "queue", "workload", "task")
@@ -54,6 +57,7 @@ _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
     (("user", "time_limit_s"), False, "partly"),
     (("group", "time_limit_s"), False, "partly"),
     (("user", "task"), False, "partly"),
+    (("user", "workload"), False, "partly"),
     (("user",), False, "partly"),
     ((), True, "partly"),
     (("queue",), False, "new"),
@@ -117,7 +121,9 @@ def choose_levels(jobs: pd.DataFrame, *, clusters: bool = False) -> tuple[Level,
         wanted = [word for word in words if word in varied]
         if len(words) and len(words) < len(_WORDS) and words[0] not in wanted:
             continue
-        if "time_limit_s" in words and "time_limit_s" not in wanted:
+        # without its second column it is a coarser one, which comes later
+        narrowed = len(words) == 2 and (words[0] == "user" or words[1] == "time_limit_s")
+        if narrowed and words[1] not in wanted:
             continue
         columns = tuple(wanted + request) if with_request else tuple(wanted)
         if not columns and (words or with_request):
@@ -148,7 +154,7 @@ def hash_columns(jobs: pd.DataFrame | Columns, columns: set[str]) -> dict[str, K
     for alike, hashed in ((given, _hash_numbers), (words, _hash_words)):
         if alike:
             # together: of a few jobs, a call of pandas takes longer than what it does
-            every = [numbers(jobs, one) if alike is given else jobs[one] for one in alike]
+            every = [_numbers(jobs, one) if alike is given else jobs[one] for one in alike]
             found = hashed(np.concatenate(every)).reshape(len(alike), len(jobs))
             jobs.hashes.update(zip(alike, found, strict=True))
     for column in new.difference(held):
@@ -218,13 +224,22 @@ def _hash(jobs: pd.DataFrame | Columns, column: str) -> Keys:
     if column not in jobs:
         return np.full(len(jobs), MISSING, dtype=np.uint64)
     if is_number(jobs, column):
-        return _hash_numbers(numbers(jobs, column))
+        return _hash_numbers(_numbers(jobs, column))
     values = jobs[column]
     if isinstance(values.dtype, pd.StringDtype):
         # each different text once, and none as an object per row
         code, different = pd.factorize(values)
         return np.append(_hash_words(np.asarray(different, dtype=object)), MISSING)[code]
     return _hash_words(np.asarray(values, dtype=object))
+
+
+def _numbers(jobs: pd.DataFrame | Columns, column: str) -> Floats:
+    values = numbers(jobs, column)
+    if column not in _ROUNDED:
+        return values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.abs(values))))
+        return np.where((values != 0) & np.isfinite(values), np.round(values * size) / size, values)
 
 
 def _hash_numbers(values: Floats) -> Keys:
@@ -265,7 +280,7 @@ def _label(words: list[str], request: list[str]) -> str:
     if len(attributes) > _NAMED:
         spoken.append("attributes")
     else:
-        spoken += map(spoken_column, attributes)
+        spoken += [word for word in map(spoken_column, attributes) if word not in spoken]
     return listed(spoken, most=len(spoken)) if spoken else "all jobs"
 
 

@@ -31,7 +31,7 @@ from prophase.version import __version__
 
 KIND = "profile.predict"
 #: raised when what the tree of a model holds changes its meaning
-LAYOUT = 6
+LAYOUT = 7
 _PROBES = 8
 #: what is learned unless targets are named, in the order answers are shown
 USUAL_TARGETS = (

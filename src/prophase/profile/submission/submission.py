@@ -87,6 +87,13 @@ def _read_fields(
         name = str(key).strip()
         column = ALIASES.get(name.lower(), name)
         known = JOBS.get(column)
+        if known is None and (meant := _meant(name)) is not None:
+            known, unit = meant
+            column = known.name
+            if unit is not None and isinstance(value, int | float):
+                value = f"{value}{unit}"
+            if known.known != "after":
+                notes.append(f"{name} is read as {column}.")
         if known is None:
             names = JOBS.names if finished else known_at_submit(JOBS.names)
             said = f"{name} is not a column of the job table and is not used."
@@ -102,6 +109,14 @@ def _read_fields(
                 if name.lower() == "namespace":
                     columns["attr_namespace"] = found
     return columns, tuple(notes)
+
+
+def _meant(name: str) -> tuple[Column, str | None] | None:
+    """Return the column that a name means which is neither ours nor an everyday one."""
+    # few jobs have such a name, and one job is to be answered soon
+    from prophase.trace.mapping.column_matches import column_named
+
+    return column_named(name)
 
 
 def column_value(column: str, value: Any, where: str) -> Any:

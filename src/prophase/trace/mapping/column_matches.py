@@ -133,6 +133,28 @@ def _best(table: str, looks: Sequence[ColumnTraits]) -> dict[str, ColumnMatch]:
     return chosen
 
 
+def column_named(name: str) -> tuple[Column, str | None] | None:
+    """Return which column of the job table a foreign name means, and the unit that it states.
+
+    Examples
+    --------
+    >>> column, unit = column_named("mem_per_pod_GB")
+    >>> column.name, unit
+    ('request_memory_gib', 'GB')
+    >>> column_named("colour") is None
+    True
+    """
+    look = ColumnTraits(name, ())
+    found = [
+        (alternatives.index(look.ideas), column)
+        for target, alternatives in _ALTERNATIVES["jobs"].items()
+        if look.ideas in alternatives and (column := SCHEMAS["jobs"].get(target)) is not None
+    ]
+    if not found:
+        return None
+    return min(found, key=lambda entry: entry[0])[1], look.unit
+
+
 def _use_is_peak(chosen: dict[str, ColumnMatch]) -> None:
     """Take the one number of memory used per job for its peak: that is what schedulers record."""
     used, column = chosen.get("memory_mean_gib"), SCHEMAS["jobs"].get("memory_peak_gib")
