@@ -37,6 +37,23 @@ def test_a_job_of_which_nearly_nothing_was_ever_seen_is_not_answered_for() -> No
     assert some.confidence != "high"
 
 
+def test_a_range_widened_for_unseen_values_keeps_to_the_time_limit_and_the_clock() -> None:
+    draw = np.random.default_rng(0)
+    run = np.exp(draw.normal(3.0, 2.0, 400)).clip(1, 3600).round()
+    history = pd.DataFrame(
+        {
+            "user": ["ann", "bob"] * 200, "request_gpus": [1.0, 2.0] * 200, "time_limit_s": 3600.0,
+            "submit_s": 100.0 * np.arange(400), "duration_s": run,
+        }
+    )  # fmt: skip
+    model = learn(history, method="backoff-median")
+    strange = {"user": "eve", "request_gpus": 64.0, "time_limit_s": 3600.0}
+    answers = [model.predict(pd.DataFrame([strange])).iloc[0], ask(model, strange)["duration_s"]]
+    for found in answers:
+        assert 1 <= found.low <= found.high <= 3600
+        assert found.low == round(found.low)
+
+
 def test_values_of_finished_jobs_are_strange_no_more() -> None:
     held = SeenValues.of(pd.DataFrame({"user": ["ann"], "request_gpus": [2.0]}))
     job = pd.DataFrame({"user": ["eve"], "request_gpus": [8.0]})

@@ -26,7 +26,7 @@ from prophase.profile.job_forecast.forecast import (
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.predictor import LEVELS, Distribution, expected
 from prophase.profile.predict.range_probability import put_together
-from prophase.profile.predict.submit_columns import Columns
+from prophase.profile.predict.submit_columns import Columns, limits
 from prophase.profile.submission.submission import Submission, from_fields
 from prophase.result import Result
 from prophase.stats import Estimate
@@ -161,11 +161,12 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
     filled = {name: answers[name][asked.variants[0]] for name in ("value", "low", "high")}
     ends = (np.array([end]) for end in put_together(filled))
     value, low, high = (float(end[0]) for end in predictor.bounds_.recorded(*ends))
-    novelty = model.seen.novelty(Columns.of([asked.columns]))
+    said = Columns.of([asked.columns])
+    novelty = model.seen.novelty(said)
     told = {name: np.array([end]) for name, end in
             (("value", value), ("low", low), ("high", high), ("reason", str(first["reason"])),
              ("abstained", bool(first["abstained"])))}  # fmt: skip
-    told = novelty.told(told, yes_no=predictor.yes_no_)
+    told = novelty.told(told, predictor.bounds_, limits(said), yes_no=predictor.yes_no_)
     value, low, high = (float(told[name][0]) for name in ("value", "low", "high"))
     silent, strange = bool(told["abstained"][0]), int(novelty.strange[0])
     shape: _Shape = {}

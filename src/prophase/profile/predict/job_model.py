@@ -25,7 +25,7 @@ from prophase.profile.predict.missing_columns import Exemplars, absent_columns, 
 from prophase.profile.predict.packed_objects import Packer, Unpacker
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
-from prophase.profile.predict.submit_columns import Columns, numbers
+from prophase.profile.predict.submit_columns import Columns, limits, numbers
 from prophase.short_form import ShortForm
 from prophase.version import __version__
 
@@ -159,7 +159,7 @@ class JobModel(ShortForm):
         for target in wanted:
             predictor = self.predictors[target]
             answers = predictor.answers(jobs) if filled is None else filled.answers(predictor, jobs)
-            told = novelty.told(answers, yes_no=predictor.yes_no_)
+            told = novelty.told(answers, predictor.bounds_, limits(jobs), yes_no=predictor.yes_no_)
             found = pd.DataFrame(told, index=jobs.index)
             if len(wanted) == 1:
                 return found

@@ -128,7 +128,7 @@ class FilledTable:
             means = pd.DataFrame(filled).groupby(self.stands_for).mean()
             ends = means.to_numpy(dtype=np.float64).T
         else:
-            ends = np.stack(put_together_each(filled, self.stands_for))
+            ends = np.stack(predictor.bounds_.recorded(*put_together_each(filled, self.stands_for)))
         silent = found["abstained"]
         for name, end in zip(("value", "low", "high"), ends, strict=True):
             found[name] = np.where(silent, np.nan, end[self.kind])

@@ -11,7 +11,7 @@ from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.missing_columns import fill_table
-from prophase.profile.predict.submit_columns import Columns
+from prophase.profile.predict.submit_columns import Columns, limits
 from prophase.profile.submission.submission import from_fields
 
 
@@ -77,7 +77,7 @@ def predicted_rows(
             answered = predictor.answers(columns)
         else:
             answered = filled.answers(predictor, columns)
-        found = novelty.told(answered, yes_no=predictor.yes_no_)
+        found = novelty.told(answered, predictor.bounds_, limits(columns), yes_no=predictor.yes_no_)
         answers[target] = {
             name: [finite(value) for value in values.tolist()] for name, values in found.items()
         }

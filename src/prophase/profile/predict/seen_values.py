@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Array, Bools, Ints
+from prophase.array_types import Array, Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import MISSING, Keys, hash_columns
+from prophase.profile.predict.recorded_bounds import RecordedBounds
 from prophase.profile.predict.submit_columns import Columns, is_number, numbers, submitted
 
 #: by what share of its width, in logarithms, each value never seen widens a range, and at most
@@ -30,8 +31,13 @@ class Novelty:
         """Jobs that nothing in the history is like."""
         return (self.strange >= _SILENT_FROM) & (self.strange >= _SILENT_SHARE * self.given)
 
-    def told(self, answers: dict[str, Array], *, yes_no: bool = False) -> dict[str, Array]:
-        """Return answers as far as they hold for jobs like these: wider, or none."""
+    def told(
+        self, answers: dict[str, Array], bounds: RecordedBounds, limit_s: Floats, *, yes_no: bool
+    ) -> dict[str, Array]:  # fmt: skip
+        """Return answers as far as they hold for jobs like these: wider, or none.
+
+        Nothing becomes wider than the time limit and the clock allow.
+        """
         if not self.strange.any():
             return answers
         found = dict(answers)
@@ -42,6 +48,9 @@ class Novelty:
                     reach = np.log(answers[end]) - np.log(answers["value"])
                     moved = answers["value"] * np.exp(wider * reach)
                     found[end] = np.where(self.strange > 0, moved, answers[end])
+            longest = np.maximum(np.exp(bounds.longest(limit_s)), answers["high"])
+            ends = answers["value"], found["low"], np.minimum(found["high"], longest)
+            _, found["low"], found["high"] = bounds.recorded(*ends)
         silent = self.silent & ~answers["abstained"].astype(bool)
         for name in ("value", "low", "high"):
             found[name] = np.where(silent, np.nan, found[name])
