@@ -33,6 +33,19 @@ def test_nobody_is_told_to_plan_with_what_half_of_the_jobs_exceed(
     assert clear.careful == 9_000.0
 
 
+def test_a_job_is_said_to_run_until_its_limit_only_where_limits_end_jobs(
+    same_half: TargetForecast,
+) -> None:
+    wide = replace(same_half, quantiles={"0.1": 20.0, "0.5": 160.0, "0.9": 3_570.0})
+    late = replace(wide, quantiles={"0.1": 20.0, "0.5": 160.0, "0.9": 183.0})
+    said = [
+        JobForecast({"time_limit_s": 180.0}, "job", (one,), (), None, (), 60, "x").lines()[1]
+        for one in (wide, late)
+    ]
+    assert "one in ten runs longer than 59.5 min" in said[0]
+    assert "one in ten runs until the limit of 3 min" in said[1]
+
+
 def test_the_reason_names_the_wider_group_beside_a_single_job() -> None:
     rng = np.random.default_rng(0)
     jobs = pd.DataFrame(

@@ -14,6 +14,7 @@ from prophase import units
 from prophase.array_types import Floats
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
+from prophase.profile.predict.recorded_bounds import ignores_limit
 from prophase.short_form import ShortForm
 from prophase.stats import Estimate
 from prophase.trace.schema import JOBS
@@ -248,7 +249,12 @@ def _shape(one: TargetForecast, limit: object) -> str:
         least = f"one in ten needs at most {few}, half" if lower else "half need"
         return f"{least} at most {half}, one in ten more than {most}"
     least = f"one in ten ends within {few}, half" if lower else "half end"
-    if isinstance(limit, int | float) and ends[2] >= limit > 0:
+    # where limits do not end jobs, one in ten may run for hours past a limit of minutes
+    if (
+        isinstance(limit, int | float)
+        and ends[2] >= limit > 0
+        and not ignores_limit(ends[2], limit)
+    ):
         until = f"until the limit of {say(one.target, limit)}"
         if ends[1] >= limit:
             return f"half run {until}"

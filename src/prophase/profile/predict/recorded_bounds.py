@@ -11,17 +11,28 @@ from typing import Self
 
 import numpy as np
 
-from prophase.array_types import Floats
+from prophase.array_types import Bools, Floats
 
 #: jobs with a limit that are needed to say whether limits are kept
 _FEWEST = 30
-#: limits are kept if at most this share of jobs runs longer than a tenth beyond theirs
+#: limits are kept if at most this share of jobs runs a tenth and a minute beyond theirs or more
 _STRAY_SHARE = 0.01
 _BEYOND = 1.1
 #: of the jobs that ran beyond their limit, how many the grace covers
 _COVERED = 0.99
 #: outcomes are whole seconds if so many of them are
 _NEARLY_ALL = 0.999
+
+
+def ignores_limit(run_s: Floats | float, limit_s: Floats | float) -> Bools:
+    """Say which runs end so long after their limit that it did not end them.
+
+    Examples
+    --------
+    >>> ignores_limit(np.array([3620.0, 7200.0]), np.array([3600.0, 3600.0])).tolist()
+    [False, True]
+    """
+    return np.asarray(run_s) > _BEYOND * np.asarray(limit_s) + 60
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,8 @@ class RecordedBounds:
         whole = len(positive) > 0 and float((positive % 1 == 0).mean()) >= _NEARLY_ALL
         known = np.isfinite(limit_s) & (limit_s > 0) & (outcome > 0)
         beyond = outcome[known] - limit_s[known]
-        stray = float((outcome[known] > _BEYOND * limit_s[known] + 60).mean()) if known.any() else 1
+        strays = ignores_limit(outcome[known], limit_s[known])
+        stray = float(strays.mean()) if known.any() else 1.0
         grace = np.inf
         if known.sum() >= _FEWEST and stray <= _STRAY_SHARE:
             late = beyond[beyond > 0]
