@@ -28,8 +28,10 @@ $(READY): pyproject.toml requirements/dev.txt tools/setup
 demo: $(READY)
 	@$(BIN)/prophase demo demo $(if $(filter quick,$(SIZE)),--quick)
 
-# kernels are compiled once, while style and types are checked, not by every test worker
+# kernels are compiled once, while style and types are checked, not by every test worker; sources
+# that changed since the setup are compiled for the many commands that tests start
 test: $(READY)
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python tools/compile_kernels.py & compiling=$$!; \
 	$(MAKE) --no-print-directory lint && wait $$compiling || { kill $$compiling 2>/dev/null; exit 1; }
 	@tools/system-packages
