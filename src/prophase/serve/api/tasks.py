@@ -31,7 +31,7 @@ LATER: JsonObject = {
     "responses": {
         200: {
             "description": "The task has ended within `wait` seconds. One that fails "
-            "meanwhile is a problem with the status and the words that it would have without a task."
+            "meanwhile is a problem, with the status and the words of any that cannot be answered."
         }
     },
 }
