@@ -74,7 +74,7 @@ def test_accounts_above_users_are_shared_by_the_fair_tree(replay):
     shares = pd.DataFrame(
         {"account": ["lab", "lab", "shop"], "user": ["ann", "bob", "cy"], "share": 1.0}
     )
-    weights = {"age": 0.0, "size": 0.0, "charge": "gpus"}
+    weights = {"age": 0.0, "size": 0.0, "charge": "gpus", "rekey_s": 0.0}
     tree = replay(
         jobs={**LABS, "request_gpus": [1.0] * 3}, order="multifactor", order_options=weights,
         shares=shares,
