@@ -260,6 +260,6 @@ def test_words_that_mean_nothing_are_refused_before_a_task_begins(
 
 def test_what_fails_later_names_the_fields_of_the_request(client: TestClient) -> None:
     wanted = {"cluster": "30x8", "queue": "easy", "leave_out_unfit": True}
-    failed = client.post("/v1/simulate", json=wanted, params={"wait": 50}).json()
-    assert failed["state"] == "failed"
-    assert "Name another column with estimate, such as duration_s" in failed["error"]
+    failed = client.post("/v1/simulate", json=wanted, params={"wait": 50})
+    assert failed.status_code == 422
+    assert "Name another column with estimate, such as duration_s" in failed.json()["detail"]

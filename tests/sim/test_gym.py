@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers import RecordEpisodeStatistics
 
 from prophase.errors import ParameterError
 from prophase.sim import Cluster, Workload
@@ -65,6 +67,20 @@ def test_an_agent_that_never_starts_a_job_is_cut_off():
             break
     assert cut
     assert info["waiting_for_ever"] == 25
+
+
+def test_copies_side_by_side_tell_their_masks_and_begin_again_when_an_episode_ends():
+    copies = SyncVectorEnv([lambda: RecordEpisodeStatistics(SchedulingEnv(drawn, CLUSTER))] * 2)
+    observations, _ = copies.reset(seed=1)
+    lengths: list[int] = []
+    for _ in range(200):
+        masks = np.array(copies.call("action_masks"))
+        observations, _, _, _, info = copies.step(masks.argmax(axis=1))
+        lengths += [int(one) for one in info.get("episode", {}).get("l", []) if one]
+    assert masks.shape == (2, 17)
+    assert observations.shape == (2, copies.single_observation_space.shape[0])
+    assert len(lengths) >= 2
+    assert min(lengths) >= 25
 
 
 def test_episodes_are_drawn_by_the_seed():

@@ -111,7 +111,7 @@ def test_a_workload_made_by_hand_is_checked_before_a_replay():
 def test_jobs_without_a_request_are_told():
     made = workload(request_gpus=[1.0, np.nan])
     schedule = simulate(made, Cluster.parse("1x2"))
-    assert "1 jobs state no request: they hold nothing and never wait" in schedule.notes
+    assert "1 job states no request: it holds nothing and never waits" in schedule.notes
     counted = "requests that are not stated count as 0: request_gpus of 1 jobs"
     assert counted in schedule.notes
     assert counted in made.summary()

@@ -55,6 +55,7 @@ def test_recommended_is_what_the_one_recommender_says(jobs: pd.DataFrame) -> Non
     assert (abs(first["recommended"] - task.request) < 0.01).all()
     assert (first["default"] == first["recommended"]).all()
     assert any("as prophase size recommends" in said for said in remarks)
+    assert any("of 300 jobs are killed at their first request" in said for said in remarks)
 
 
 def test_policy_sharing_and_sizing_are_crossed_and_ranked(jobs: pd.DataFrame) -> None:

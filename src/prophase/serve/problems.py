@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
+from prophase import errors
 from prophase.errors import (
     DatabaseError,
     ExecutorError,
@@ -44,9 +45,11 @@ _STATUS: tuple[tuple[type[ProphaseError], int], ...] = (
 class Problem(ProphaseError):
     """What only a service refuses, with its HTTP status."""
 
-    def __init__(self, status: int, words: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, words: str, headers: dict[str, str] | None = None, code: str = "Problem"
+    ) -> None:
         super().__init__(words)
-        self.status, self.headers = status, headers or {}
+        self.status, self.headers, self.code = status, headers or {}, code
 
 
 def status_of(error: ProphaseError) -> int:
@@ -57,9 +60,23 @@ def status_of(error: ProphaseError) -> int:
     >>> status_of(ParameterError("seed is -1.")), status_of(Problem(404, "no such task"))
     (422, 404)
     """
-    if isinstance(error, Problem):
-        return error.status
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    return error.status if isinstance(error, Problem) else _status(type(error))
+
+
+def failed_task(words: str, code: str | None, address: str) -> Problem:
+    """Return the problem of a task that failed while its caller waited, as if it had been asked.
+
+    Examples
+    --------
+    >>> failed_task("seed is -1.", "ParameterError", "/v1/tasks/4f").status
+    422
+    """
+    kind = getattr(errors, code or "", ProphaseError)
+    return Problem(_status(kind), words, {"location": address}, code or "ProphaseError")
+
+
+def _status(error: type[ProphaseError]) -> int:
+    return next((status for kind, status in _STATUS if issubclass(error, kind)), 500)
 
 
 def problem(
@@ -95,8 +112,10 @@ def install(app: FastAPI, page: ProblemPage) -> None:
 
     @app.exception_handler(ProphaseError)
     async def _ours(request: Request, error: ProphaseError) -> Response:
-        headers = error.headers if isinstance(error, Problem) else {}
-        return answer(request, status_of(error), str(error), type(error).__name__, headers)
+        code, headers = type(error).__name__, {}
+        if isinstance(error, Problem):
+            code, headers = error.code, error.headers
+        return answer(request, status_of(error), str(error), code, headers)
 
     @app.exception_handler(HTTPException)
     async def _theirs(request: Request, error: HTTPException) -> Response:

@@ -72,7 +72,7 @@ def simulate_dynamic(
 ) -> tuple[Attempts, Absences | None]:
     """Replay with the dynamic loop; return the attempts, and when nodes were away."""
     _refuse_contradictions(rules, moving, queue)
-    owners = owners_of(workload, rules.shares)
+    owners = owners_of(workload, rules.shares, str(order_options.pop("by", "user")))
     numbers = r.Rules(_QUEUES[queue], half_life_s=rules.half_life_s)
     for rule in (rules.backfill, rules.preempt, rules.scaling):
         if rule is not None:

@@ -29,7 +29,7 @@ class Owners:
     of_job: Ints
 
 
-def owners_of(workload: Workload, shares: pd.DataFrame | None = None) -> Owners:
+def owners_of(workload: Workload, shares: pd.DataFrame | None = None, by: str = "user") -> Owners:
     """Build the tree from a table of shares, or from the jobs' users with equal shares.
 
     Parameters
@@ -39,11 +39,17 @@ def owners_of(workload: Workload, shares: pd.DataFrame | None = None) -> Owners:
         (1 if there is none), and in ``parent`` the account above it. Users of the trace that are
         not listed join with share 1, below everybody. Without a table every user is directly
         below everybody.
+    by : str, default="user"
+        Column of the jobs with whom they belong to: accounts (``"group"``) may be compared with
+        each other instead of users. The table of shares names them in its column ``user``.
     """
     jobs = workload.jobs
+    if by != "user" and by not in jobs:
+        said = f"the job table has no column {by!r} to share between."
+        raise InputError.among(said, by, map(str, jobs), heading="It has")
     users = (
-        jobs["user"].fillna("").astype(str)
-        if "user" in jobs
+        jobs[by].fillna("").astype(str)
+        if by in jobs
         else pd.Series(np.full(len(jobs), "somebody"), index=jobs.index)
     )
     rows: list[tuple[str, float, int, bool]] = [(EVERYBODY, 1.0, -1, False)]

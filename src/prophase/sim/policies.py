@@ -89,7 +89,7 @@ class OrderPolicy:
             name
             for name, one in (inspect.signature(maker).parameters if maker else {}).items()
             if one.kind is inspect.Parameter.KEYWORD_ONLY
-        ] + (["rekey_s", "charge"] if self.moves else [])
+        ] + (["rekey_s", "charge", "by"] if self.moves else [])
         for name in options:
             if name not in known:
                 said = f"order {self.name} has no option {name!r}."

@@ -29,7 +29,7 @@ class Schedule(JobTimes, ShortForm):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Return one row per job: times, attempts, and node and GPUs of its first instance."""
+        """Return one row per job: times, attempts, and where its first instance ran last."""
         return job_table(self)
 
     @property

@@ -251,7 +251,9 @@ def simulate(
     # column by column: a copy of all three would be the peak of memory
     idle = [workload.asks[:, column] == 0 for column in (ASK_CPU, ASK_MEMORY, ASK_GPUS)]
     if nothing := int((idle[0] & idle[1] & idle[2]).sum()):
-        notes.append(f"{nothing:,} jobs state no request: they hold nothing and never wait")
+        said = "state no request: they hold" if nothing > 1 else "states no request: it holds"
+        waits = "wait" if nothing > 1 else "waits"
+        notes.append(f"{counted(nothing, 'job')} {said} nothing and never {waits}")
     notes += [*workload.unstated(), *_unlimited(workload, cluster)]
     if _PARENTS in workload.jobs and "depends" not in given and workload.jobs[_PARENTS].any():
         notes.append(f"jobs name their parents ({_PARENTS}), but do not wait for them: --depends")

@@ -136,10 +136,16 @@ def _by_candidate(jobs: pd.DataFrame, advice: Candidate, kill_at: float) -> tupl
     advice = advice.matched(jobs)
     subject = subject_of(jobs, advice.resource)
     ladder = climbing(advice.resource, kill_at)
-    return Sizing(with_candidate(subject, advice), ladder), (
+    sized = Sizing(with_candidate(subject, advice), ladder)
+    said = (
         f"{advice.name}: {len(advice.changed):,} of {len(advice.tasks):,} tasks should ask for "
         f"another amount of {advice.resource}."
     )
+    if ladder is not None:
+        rungs, *_ = ladder.climb(sized.workload, sized.workload.asks)
+        killed = int((rungs > 1).sum())
+        said += f" {killed:,} of {len(rungs):,} jobs are killed at their first request."
+    return sized, said
 
 
 def _backtested(advice: Candidate) -> str:

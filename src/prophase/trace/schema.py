@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import SchemaError, nearest
+from prophase.plural import counted
 
 Kind = Literal["text", "number", "any"]
 #: key: names a row. submit: known when the job is submitted. after: known only later.
@@ -274,8 +275,11 @@ def _check_column(schema: TableSchema, column: Column, values: pd.Series) -> Non
     unfit = ~np.isnan(numbers) & ~((numbers >= low) & (numbers <= high) & np.isfinite(numbers))
     if unfit.any():
         row = int(np.flatnonzero(unfit)[0])
+        if np.isfinite(high):
+            fits = f"from {low:g} to {high:g}"
+        else:
+            fits = f"{low:g} or more, not infinite" if np.isfinite(low) else "not infinite"
         raise SchemaError(
-            f"{schema.name} row {row}: {column.name} is {numbers[row]:g}, but lies between "
-            f"{low:g} and {high:g} ({int(unfit.sum()):,} rows do not). "
-            "Correct the rows or leave them out."
+            f"{schema.name} row {row}: {column.name} is {numbers[row]:g}; it has to be {fits} "
+            f"({counted(int(unfit.sum()), 'row')} like this). Correct the rows or leave them out."
         )

@@ -44,11 +44,22 @@ def test_a_replay_runs_in_the_background_and_its_result_stays(
 
 def test_what_is_asked_wrongly_fails_in_the_words_of_the_command(client: TestClient) -> None:
     asked = {"cluster": "30x8", "by": "usr", "leave_out_unfit": True}
-    started = client.post("/v1/simulate?wait=50", json=asked).json()
-    told = ended(client, started["id"])
-    assert told["state"] == "failed"
+    told = ended(client, client.post("/v1/simulate", json=asked).json()["id"])
+    assert (told["state"], told["code"], told["result"]) == ("failed", "ParameterError", None)
     assert "no column 'usr' to form classes by" in told["error"]
     assert "Did you mean 'user'?" in told["error"]
+
+
+def test_who_waits_for_a_task_that_fails_gets_the_problem_and_may_still_look_it_up(
+    client: TestClient,
+) -> None:
+    asked = {"cluster": "30x8", "by": "usr", "leave_out_unfit": True}
+    said = client.post("/v1/simulate?wait=50", json=asked)
+    assert (said.status_code, said.headers["content-type"]) == (422, "application/problem+json")
+    found = client.get(said.headers["location"], params={"wait": 5})
+    assert (found.status_code, found.json()["state"]) == (200, "failed")
+    assert said.json()["detail"] == found.json()["error"]
+    assert said.json()["code"] == found.json()["code"]
 
 
 def test_a_task_is_cancelled_while_it_waits_or_runs(client: TestClient) -> None:

@@ -51,3 +51,32 @@ def test_a_wide_job_uses_more(replay):
 def test_shares_that_make_no_sense_are_refused(replay, shares, said):
     with pytest.raises(InputError, match=said):
         replay(jobs=LATER, order="fair_share", shares=pd.DataFrame(shares))
+
+
+#: ann's lab uses 100 s, the shop nothing; of the lab bob has used nothing himself
+LABS = {
+    "submit_s": [0.0, 10.0, 20.0],
+    "duration_s": [100.0, 10.0, 10.0],
+    "user": ["ann", "bob", "cy"],
+    "group": ["lab", "lab", "shop"],
+}
+
+
+def test_accounts_are_compared_with_each_other_where_that_is_asked(replay):
+    assert list(replay(jobs=LABS, order="fair_share").start_s) == [0.0, 100.0, 110.0]
+    by_group = replay(jobs=LABS, order="fair_share", order_options={"by": "group"})
+    assert list(by_group.start_s) == [0.0, 110.0, 100.0]
+    with pytest.raises(InputError, match="no column 'acount' to share between"):
+        replay(jobs=LABS, order="fair_share", order_options={"by": "acount"})
+
+
+def test_accounts_above_users_are_shared_by_the_fair_tree(replay):
+    shares = pd.DataFrame(
+        {"account": ["lab", "lab", "shop"], "user": ["ann", "bob", "cy"], "share": 1.0}
+    )
+    weights = {"age": 0.0, "size": 0.0, "charge": "gpus", "rekey_s": 0.0}
+    tree = replay(
+        jobs={**LABS, "request_gpus": [1.0] * 3}, order="multifactor", order_options=weights,
+        shares=shares,
+    )  # fmt: skip
+    assert list(tree.start_s) == [0.0, 110.0, 100.0]

@@ -8,6 +8,7 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
+from prophase.sim.validation.result import validation_result
 from prophase.sim.validation.verdict import Thresholds
 from prophase.sim.validation.wait_validation import Validation, validate, without_outcomes
 from prophase.trace.trace_tables import open_trace
@@ -51,6 +52,14 @@ def test_another_policy_is_not_valid_and_the_reason_is_given(truth: pd.DataFrame
     assert found.verdict.valid is False
     assert "not valid for the mean wait (-" in found.verdict.words
     assert "limit 15%" in found.verdict.words
+
+
+def test_a_trace_that_held_more_than_the_cluster_has_is_called_so(truth: pd.DataFrame) -> None:
+    small = Cluster.uniform(1, 4)
+    jobs = Workload.from_jobs(without_outcomes(truth))
+    said = "The trace held more than this cluster has: name the one it ran on."
+    told = [validation_result(validate(truth, simulate(jobs, on))) for on in (small, CLUSTER)]
+    assert [any(said in line for line in one.notes) for one in told] == [True, False]
 
 
 def test_the_answer_does_not_depend_on_the_recorded_starts_being_there(truth: pd.DataFrame) -> None:

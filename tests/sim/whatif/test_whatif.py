@@ -209,6 +209,11 @@ def test_a_trace_too_short_for_its_backlog_gets_a_wide_interval_and_no_draws_of_
         goal="p95_wait<1h",
     )  # fmt: skip
     assert any("Wide, because the load" in note for note in answer.notes)
+    few = what_if(
+        found[0].workload, found[0].cluster, WhatIfQuestion(add=["1x1"]), BASE, seeds=3
+    )  # fmt: skip
+    assert any("No intervals: only 3 resampled traces" in note for note in few.notes)
+    assert not any("95 % interval" in note for note in few.notes)
     smallest = answer.values["smallest"][0]
     assert smallest["nodes"] > 0
     assert smallest["nodes_mean"] is None

@@ -15,7 +15,7 @@ from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, WhoAsks, require
 from prophase.serve.guard.authentication import AuthenticatedCaller
 from prophase.serve.json_bodies import JsonRoute
-from prophase.serve.problems import Problem
+from prophase.serve.problems import Problem, failed_task
 from prophase.sizing.resources import SMALLEST_GIB
 
 router = APIRouter(route_class=JsonRoute, tags=["tasks"])
@@ -28,7 +28,12 @@ Short = Annotated[str, Field(min_length=1, max_length=300)]
 #: how a route that begins a task answers
 LATER: JsonObject = {
     "status_code": 202,
-    "responses": {200: {"description": "The task has ended within `wait` seconds."}},
+    "responses": {
+        200: {
+            "description": "The task has ended within `wait` seconds. One that fails "
+            "meanwhile is a problem, with the status and the words of any that cannot be answered."
+        }
+    },
 }
 #: tasks that may wait for their turn, of all and of one caller
 _MOST_WAITING, _MOST_OF_ONE = 20, 10
@@ -373,7 +378,10 @@ async def begin(
     response: Response,
     wait: float,
 ) -> JsonObject:
-    """Start a task and answer 202, or 200 with its result if that comes soon enough."""
+    """Start a task and answer 202, or 200 with its result if that comes soon enough.
+
+    One that fails meanwhile is the problem that it would be without a task.
+    """
     listed = await asyncio.to_thread(tasks.all)
     going = [task.started_by for task in listed if not task.ended]
     if len(going) >= _MOST_WAITING:
@@ -385,6 +393,8 @@ async def begin(
     started = await asyncio.to_thread(tasks.start, kind, arguments, who)
     response.headers["location"] = f"/v1/tasks/{started.id}"
     task = await ended(tasks, started.id, wait)
+    if task.state == "failed":
+        raise failed_task(str(task.error), task.code, response.headers["location"])
     response.status_code = 200 if task.ended else 202
     return task.to_dict()
 

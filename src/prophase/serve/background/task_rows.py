@@ -44,6 +44,8 @@ class BackgroundTask:
     percent: float | None = None
     ended_at: str | None = None
     error: str | None = None
+    #: class of the error; None if the process ended without saying one
+    code: str | None = None
     result: Any = None
 
     @property
@@ -82,7 +84,8 @@ class TaskRows:
         from prophase.trace.service_tables import TASKS, put_if_new
 
         row = {
-            **asdict(task), "queue": self._queue, "arguments": json.dumps(dict(task.arguments)),
+            **{name: value for name, value in asdict(task).items() if name != "code"},
+            "queue": self._queue, "arguments": json.dumps(dict(task.arguments)),
             "result": None if task.result is None else json.dumps(task.result),
             "place": place, "worker": None, "leased_until_s": 0.0, "tries": 0,
         }  # fmt: skip
@@ -222,9 +225,13 @@ class TaskRows:
         state: State,
         *,
         error: str | None = None,
+        code: str | None = None,
         result: str | None = None,
     ) -> bool:
         """End a task that has not ended; without a worker, whoever has it."""
+        if code is not None:
+            # a failed task has no result: its place holds what kind of failure it was
+            result = json.dumps({"code": code})
         values: JsonObject = {
             "state": state, "ended_at": _now(), "error": error, "result": result
         }  # fmt: skip
@@ -282,6 +289,8 @@ def _task(row: RowMapping) -> BackgroundTask:
     held: JsonObject = {name: value for name, value in row.items() if name in names}
     held["arguments"] = json.loads(row["arguments"])
     held["result"] = json.loads(row["result"]) if row.get("result") else None
+    if held["state"] == "failed" and held["result"] is not None:
+        held["code"], held["result"] = held["result"].get("code"), None
     return BackgroundTask(**held)
 
 

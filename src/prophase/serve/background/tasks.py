@@ -264,7 +264,7 @@ class BackgroundTasks:
     def _end(self, task: BackgroundTask, said: JsonMapping) -> None:
         """Keep the result before anybody is told that it is done."""
         if "error" in said:
-            self._rows.end(task.id, self.worker, "failed", error=said["error"])
+            self._rows.end(task.id, self.worker, "failed", error=said["error"], code=said["code"])
             return
         try:
             if self._after is not None and task.kind in WRITING:

@@ -14,14 +14,14 @@ from prophase.sim.signatures import ASK_INSTANCES, Ints
 
 
 def job_table(schedule: JobTimes) -> pd.DataFrame:
-    """Return one row per job: times, attempts, and node and GPUs of its first instance."""
+    """Return one row per job: times, attempts, and where its first instance ran last."""
     workload, held = schedule.workload, schedule.occupancy
     jobs = len(workload)
     finished = np.bincount(held.job[held.outcome == FINISHED], minlength=jobs) > 0
-    # the first attempt overwrites the later ones, an attempt's first instance the others
-    first = np.full(jobs, -1, np.int64)
-    by_start = np.lexsort((held.instance, held.start_s[held.attempt]))[::-1]
-    first[held.job[held.attempt[by_start]]] = by_start
+    # the last attempt overwrites the earlier ones, an attempt's first instance the others
+    last = np.full(jobs, -1, np.int64)
+    by_start = np.lexsort((-held.instance, held.attempt, held.start_s[held.attempt]))
+    last[held.job[held.attempt[by_start]]] = by_start
     return pd.DataFrame(
         {
             "job_id": workload.jobs["job_id"],
@@ -35,8 +35,8 @@ def job_table(schedule: JobTimes) -> pd.DataFrame:
             "attempts": np.bincount(held.job, minlength=jobs),
             "finished": finished,
             "instances": workload.asks[:, ASK_INSTANCES],
-            "node_id": _or_missing(_node_names(schedule)[held.node[first]], first),
-            "gpu_ids": _or_missing(_gpu_lists(held.gpu_bits)[first], first),
+            "node_id": _or_missing(_node_names(schedule)[held.node[last]], last),
+            "gpu_ids": _or_missing(_gpu_lists(held.gpu_bits)[last], last),
         }
     )
 

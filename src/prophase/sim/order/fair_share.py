@@ -1,4 +1,8 @@
-"""Fair share: who has used least lately, for the share they own; usage halves with time."""
+"""Fair share: who has used least lately, for the share they own; usage halves with time.
+
+Users are compared with each other, or accounts with ``order_options={"by": "group"}``; a tree of
+accounts above users is shared by ``multifactor`` alone.
+"""
 
 from __future__ import annotations
 

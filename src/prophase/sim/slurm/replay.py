@@ -174,7 +174,8 @@ def prepare_slurm(
     asks, allowed = slurm_asks(workload, cluster, demands, rules)
     shapes, shape_of = distinct_rows(asks)
     shapes = np.ascontiguousarray(shapes)
-    owners = owners_of(workload, policy.shares)
+    options = dict(policy.order_options or {})
+    owners = owners_of(workload, policy.shares, str(options.get("by", "user")))
     limits, limit_first, limit_rows = _limits(demands, rules)
     ready_of, ready_rows = _ready_rows(shapes, width)
     table = np.zeros((count, JOB_COLUMNS))
@@ -436,7 +437,8 @@ def _numbers(
     rekey_s = 0.0
     if moving is not None:
         rekey_s = float(options.pop("rekey_s", moving.rekey_s))
-        options.pop("charge", None)
+        for name in ("by", "charge"):
+            options.pop(name, None)
         if moving.prepare is not None:
             facts = moving.prepare(workload, cluster, owners, **options)
     usual = s.SlurmRules()

@@ -110,7 +110,10 @@ def _notes(found: Validation) -> Iterator[str]:
         else:
             yield f"No intervals: {bias.reason}."
         for name, (observed, simulated) in found.utilisation.items():
-            yield f"Busy {name}: {observed:.1%} observed, {simulated:.1%} simulated."
+            said = f"Busy {name}: {observed:.1%} observed, {simulated:.1%} simulated."
+            if observed > 1:
+                said += " The trace held more than this cluster has: name the one it ran on."
+            yield said
     if found.theory is None:
         yield f"Formulas: not computable: {found.theory_missing}"
     else:

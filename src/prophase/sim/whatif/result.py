@@ -31,6 +31,7 @@ from prophase.sim.whatif.smallest_cluster import (
 )
 from prophase.sim.workload import Workload
 from prophase.stats import Estimate
+from prophase.stats.bootstrap import why_too_few
 
 _MOST_PAIRS = 20
 Progress = Callable[[str, float | None], None]
@@ -92,6 +93,8 @@ def what_if(
     quiet = f"No intervals: {blocks.why_not}." if blocks.why_not else ""
     if not seeds:
         quiet = "No intervals: no trace was resampled (seeds 0)."
+    elif not quiet and (few := why_too_few(seeds)):
+        quiet = f"No intervals: {few}."
     drawn = f"95 % interval: {seeds} resampled traces from {blocks.told()}"
     if block_h is None:
         drawn += ", long enough to hold the backlog" if not blocks.broken else ""
