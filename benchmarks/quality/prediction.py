@@ -12,7 +12,8 @@ CatBoost and quantile forests with conformalised ranges (install lightgbm, catbo
 quantile-forest to see them): the last part of every trace. "Clusters" does the same on clusters
 that the training side does not have: learnt from one, judged on another. "Stability" leaves out one
 training row in a thousand at random, twenty times. "Names" compares answers that read
-names as text with answers that do not, on workflows that were left out and on later jobs.
+names as text with answers that do not, and with those of a sentence encoder (`prophase[text]`),
+on workflows that were left out and on later jobs.
 
     python benchmarks/quality/prediction.py [--part pai,splits,later,confirm,usage,gpumemnet]
     python benchmarks/quality/prediction.py --part ahead,clusters,stability,names --most 12000
@@ -71,6 +72,9 @@ ERRORS = ("median_ape_pct", "within_20_pct")
 ALSO_SHOWN = (*ERRORS, "range_factor_median", "interval_score_log")
 #: group jobs by measured use, which only the PAI rows have
 PROFILED = tuple(name for name in METHODS if name.startswith("profile-"))
+#: a sentence encoder beside the words, if it is installed
+ENCODED = "mixture+wordllama"
+NAMES_SHOWN = ("within_x2_pct", "r2_log", "interval_score_log", "coverage_90_pct")
 #: what a model of generated networks has to beat
 SIMPLE = ("linear", "backoff-median", "global-median")
 #: a stratum of so many jobs or more has to be covered
@@ -423,7 +427,13 @@ def names() -> None:
                 runs[title] = _read_or_not(train, test, online=online)
     for title, (read, unread) in runs.items():
         show(title, {"read": read["default"], "not read": unread["default"]})
-        for key in ("within_x2_pct", "r2_log", "interval_score_log", "coverage_90_pct"):
+        if ENCODED in read:
+            show(title, {ENCODED: read[ENCODED]})
+            for key in NAMES_SHOWN:
+                values, base = ([read[one][key]] for one in (ENCODED, "default"))
+                name = f"names: {title}: {ENCODED} {key}"
+                record(Measurement(name, "", values, "words alone", base, title))
+        for key in NAMES_SHOWN:
             values, base = ([one["default"][key]] for one in (read, unread))
             record(Measurement(f"names: {title}: {key}", "", values, "names not read", base, title))
     for key, least in (("within_x2_pct", -X2_TIE), ("r2_log", -R2_TIE)):
@@ -437,7 +447,8 @@ def _read_or_not(train: pd.DataFrame, test: pd.DataFrame, *, online: bool) -> li
     found = []
     for reads in (True, False):
         with patch.object(Mixture, "_reads_text", reads):
-            found.append(judged(train, test, ["default"], online=online))
+            methods = ["default", *([ENCODED] if reads else [])]
+            found.append(judged(train, test, methods, online=online))
     return found
 
 

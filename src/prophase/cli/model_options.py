@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.predict.job_model import JobModel
 
-METHOD = typer.Option(help="How to predict; prophase evaluate compares the methods.")
+METHOD = typer.Option(
+    help="How to predict; prophase evaluate compares the methods. mixture+wordllama reads names "
+    "by meaning."
+)
 MethodOption = Annotated[str, METHOD]
 TARGET = typer.Option(
     help="Column to predict, such as duration_s or true-or-false status=oom; where several "

@@ -141,7 +141,7 @@ def kept_predictions(
     it silent.
     """
     from prophase.profile.predict.job_model import JobModel
-    from prophase.profile.predict.methods import DEFAULT
+    from prophase.profile.predict.methods import full_name
 
     folder = Path(workspace)
     if not (folder / PREDICTIONS).is_file():
@@ -151,7 +151,7 @@ def kept_predictions(
         found = JobModel.load(folder / PREDICTIONS)
     except ModelFileError as error:
         return KeptPredictions(None, str(error).rstrip("."))
-    wanted = found.method if method is None else DEFAULT if method == "default" else method
+    wanted = found.method if method is None else full_name(method)
     if found.method != wanted or (seed is not None and found.random_state != seed):
         said = f"it was learnt with {found.method} and seed {found.random_state}"
         return KeptPredictions(None, said)

@@ -125,3 +125,34 @@ def test_ranges_of_a_stranger_are_as_wide_as_applications_that_were_left_out_nee
 def test_words_that_only_announce_a_number_make_no_jobs_alike(name: str) -> None:
     assert JobText.of(name).tokens() == []
     assert JobText.of(f"align_{name}").tokens() == ["align"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "numbers"),
+    [
+        (
+            "train_lr0.001_bs64_shard-03of12_2024-05-01",
+            ("train", "lr", "bs", "shard", "of"),
+            {"lr": "0.001", "bs": "64", "shard": "03", "of": "12", "date": "20240501"},
+        ),
+        ("train.py --epochs=90 --lr 5e-05", ("train", "py", "epochs", "lr"),
+         {"epochs": "90", "lr": "5e-05"}),
+        ("nvcr.io/nvidia/pytorch:24.03", ("nvcr", "io", "nvidia", "pytorch"), {"pytorch": "24.03"}),
+        ("/data/run_20240501/fit.sh", ("data", "run", "fit", "sh"), {"date": "20240501"}),
+        ("Zähler_Größe_12", ("zähler", "größe"), {"größe": "12"}),
+        ("训练_3", ("训", "练"), {"练": "3"}),
+        ("550e8400-e29b-41d4-a716-446655440000", ("550e8400-e29b-41d4-a716-446655440000",), {}),
+        ("", (), {}),
+    ],
+)  # fmt: skip
+def test_names_of_many_kinds_are_words_and_numbers(
+    name: str, words: tuple[str, ...], numbers: dict[str, str]
+) -> None:
+    read = JobText.of(name)
+    assert (read.words, read.numbers) == (words, numbers)
+
+
+def test_a_name_of_100_kilobytes_is_read_from_its_beginning() -> None:
+    read = JobText.of("align " + "x" * 100_000)
+    assert read.words[0] == "align"
+    assert len(read.words[1]) < 1_000

@@ -18,7 +18,8 @@ from prophase.profile.predict.back_off_keys import (
     hash_columns,
     key_of,
 )
-from prophase.profile.predict.job_text import NO_TOKEN, TextColumns
+from prophase.profile.predict.job_text import NO_TOKEN, TextColumns, hidden
+from prophase.profile.predict.meaning_memory import MeaningMemory, Sentences
 from prophase.profile.predict.memory import Keys, Memory, Recall, ranked
 from prophase.profile.predict.submit_columns import (
     Columns,
@@ -56,6 +57,8 @@ class Question:
     places: NDArray[np.intp]
     #: hashed words of the job's texts
     tokens: Keys
+    #: what the texts say, if an encoder reads them
+    sentences: Sentences | None = None
 
     def __len__(self) -> int:
         return len(self.arrival)
@@ -77,12 +80,15 @@ class Question:
             self._jobs,
             self.places[chosen],
             self.tokens[chosen],
+            self.sentences.rows(chosen) if self.sentences is not None else None,
         )
 
     def different(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the first of all jobs that ask the same, and which of these each job is like."""
         mixed = np.zeros(len(self), dtype=np.uint64)
         columns = (*self.numbers.T, self.limit_s, self.arrival, self.as_of)
+        if self.sentences is not None:
+            columns += (self.sentences.which,)
         bits = (np.ascontiguousarray(one, dtype=np.float64).view(np.uint64) for one in columns)
         for part in (*self.keys, *self.tokens.T, *bits):
             mixed = (mixed ^ part) * _MIXED
@@ -95,7 +101,9 @@ class Question:
     def put_in_order(self, rows: NDArray[np.intp]) -> None:
         """Change the order of all jobs in place: of a long history a second copy is much."""
         given = self.numbers, self.limit_s, self.arrival, self.as_of, self.places, self.tokens
-        arrays: tuple[Array, ...] = (*self.keys, *given)
+        arrays: list[Array] = [*self.keys, *given]
+        if self.sentences is not None:
+            arrays += [self.sentences.which, self.sentences.strange]
         for array in arrays:
             array[:] = array[rows]
 
@@ -111,13 +119,10 @@ class Question:
         return replace(self, keys=keys)
 
     def with_few_words(self, rows: NDArray[np.bool_]) -> Question:
-        """Return the same jobs, some of them as if most of their words had never been seen.
-
-        About a third of the words of a workflow that was left out are known from others.
-        """
-        # the last digit of a hash is as good as a draw, and the same for every job of a word
-        hidden = rows[:, None] & (self.tokens % np.uint64(3) != 0)
-        return replace(self, tokens=np.where(hidden, NO_TOKEN, self.tokens))
+        """Return the same jobs, some of them as if most of their words had never been seen."""
+        few = np.where(rows[:, None] & hidden(self.tokens), NO_TOKEN, self.tokens)
+        said = self.sentences.with_few_texts(rows) if self.sentences is not None else None
+        return replace(self, tokens=few, sentences=said)
 
 
 class History:
@@ -127,9 +132,13 @@ class History:
     tells_hours = True
     #: models of earlier versions read no words, and do not know who ran in a queue
     text = TextColumns(())
+    meanings: MeaningMemory | None = None
     in_queue: _Owners | None = None
 
-    def __init__(self, jobs: pd.DataFrame, *, shares: bool = False, text: bool = False) -> None:
+    def __init__(
+        self, jobs: pd.DataFrame, *, shares: bool = False, text: bool = False,
+        encoder: str | None = None,
+    ) -> None:  # fmt: skip
         seen = submitted(jobs)
         arrival = arrivals(jobs)
         self.tells_hours = _days(arrival) >= _FEWEST_DAYS
@@ -146,6 +155,7 @@ class History:
         self.memories = tuple(Memory() for _ in self.levels)
         self.text = TextColumns.of(seen[steady], arrival) if text else TextColumns(())
         self.words = WordMemory()
+        self.meanings = MeaningMemory(encoder) if encoder and self.text.names else None
         self.shares = shares
         self.in_queue = _Owners() if self._queue_and_owner() is not None else None
 
@@ -175,6 +185,7 @@ class History:
             _jobs=jobs,
             places=np.arange(len(jobs)),
             tokens=self.text.tokens(jobs),
+            sentences=self.meanings.read(*self.text.sentences(jobs)) if self.meanings else None,
         )
 
     def add(self, question: Question, ends: Floats, values: Floats) -> None:
@@ -184,6 +195,9 @@ class History:
             memory.add(keys, ends, values, ranks)
         if self.text.names:
             self.words.add(question.tokens, ends, values)
+        if self.meanings is not None and question.sentences is not None:
+            self.meanings = self.meanings.own_copy()
+            self.meanings.add(question.sentences, ends, values)
         levels = self._queue_and_owner()
         if self.in_queue is not None and levels is not None:
             queue, owner = (question.keys[level] for level in levels)
@@ -200,6 +214,7 @@ class History:
         """Forget all outcomes, not the levels."""
         self.memories = tuple(Memory() for _ in self.levels)
         self.words = WordMemory()
+        self.meanings = MeaningMemory(self.meanings.encoder) if self.meanings else None
         self.in_queue = _Owners() if self.in_queue is not None else None
 
     def recall(self, question: Question) -> list[Recall]:
@@ -225,6 +240,12 @@ class History:
         if not self.text.names:
             return None
         return self.words.recall(question.tokens, question.as_of, variance)
+
+    def recall_meanings(self, question: Question, variance: float) -> WordRecall | None:
+        """Return what jobs of nearest meaning did; None without an encoder."""
+        if self.meanings is None or question.sentences is None:
+            return None
+        return self.meanings.recall(question.sentences, question.as_of, variance)
 
     def medians(self, level: int, question: Question) -> tuple[Floats, Floats]:
         """Return median (of yes or no: share) and count over all rows of a level's keys."""

@@ -20,7 +20,7 @@ from prophase.errors import (
 from prophase.json_types import JsonObject
 from prophase.modelfile import Model, load_model, save_model
 from prophase.plural import counted
-from prophase.profile.predict.methods import DEFAULT, predictor_named
+from prophase.profile.predict.methods import full_name, predictor_named
 from prophase.profile.predict.missing_columns import Exemplars, absent_columns, fill_table
 from prophase.profile.predict.packed_objects import Packer, Unpacker
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
@@ -264,6 +264,8 @@ class JobModel(ShortForm):
             predictor = unpacker.unpack(packed)
             if not isinstance(predictor, Predictor) or predictor.target_ != target:
                 raise ModelFileError(f"its part for {target} is something else")
+            if predictor.history_.meanings is not None:
+                predictor.history_.meanings.check_encoder()
             # machines differ in the last bits of a logarithm, and in no more
             was = unpacker.unpack(probe)
             if not np.allclose(_probe(predictor), was, rtol=1e-6, equal_nan=True):
@@ -335,9 +337,16 @@ def learn(
     for target in wanted:
         if progress is not None:
             progress(target)
-        predictors[target] = predictor_named(method, random_state=random_state).fit(history, target)
-    name = DEFAULT if method == "default" else method
-    model = JobModel(predictors, name, len(history), data_hash, random_state, tuple(notes))
+        found_by = predictor_named(method, random_state=random_state).fit(history, target)
+        if found_by.encoder is not None and found_by.history_.meanings is None:
+            notes.append(
+                f"{target}: names are read as words alone; {found_by.encoder} did not win on later "
+                "parts of the history."
+            )
+        predictors[target] = found_by
+    model = JobModel(
+        predictors, full_name(method), len(history), data_hash, random_state, tuple(notes)
+    )
     columns = model.told_apart
     # a request that all jobs share tells none apart, but another one is unlike all of them
     requests = (name for name in map(str, history) if name.startswith("request_"))

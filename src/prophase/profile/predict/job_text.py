@@ -9,6 +9,7 @@ with the number of different words. What looks like a hash or an id is one token
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import CLUSTER_COLUMNS, Keys
 from prophase.profile.predict.submit_columns import Columns, is_number
 
@@ -42,8 +43,21 @@ _RISES = 0.8
 #: stands where a job has fewer tokens
 NO_TOKEN = np.uint64(0)
 
-_CHUNKS = re.compile(r"[A-Za-z0-9]+(?:\.[0-9]+)*")
-_PIECES = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+(?:\.[0-9]+)*")
+#: a UUID; letters and digits, with what makes a number of them: 0.01, 1e-4
+_CHUNKS = re.compile(
+    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|(?:(?<=[0-9])(?:\.|[eE]-)(?=[0-9])|[^\W_])+"
+)
+_NUMBER = r"[0-9]+(?:\.[0-9]+)*(?:[eE]-[0-9]{1,2}(?![^\W_]))?"
+_CAPITAL = "A-ZÀ-ÖØ-Þ"
+#: Chinese and Japanese are written without spaces: pairs of characters stand for words
+_CHARACTER = "\u3040-\u30ff\u3400-\u9fff"
+_PIECES = re.compile(
+    rf"{_NUMBER}|[{_CHARACTER}]|[{_CAPITAL}]*[^\W\d_{_CAPITAL}{_CHARACTER}]+|[{_CAPITAL}]+"
+)
+_DATES = re.compile(
+    r"(?<![0-9])((?:19|20)[0-9]{2})([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12][0-9]|3[01])(?![0-9])"
+)
 
 
 @dataclass(frozen=True)
@@ -65,12 +79,19 @@ class JobText:
         (('train', 'res', 'net', 'lr', 'shard'), {'lr': '0.01', 'shard': '7'})
         >>> JobText.of("290d9b6f43193").words
         ('290d9b6f43193',)
+        >>> JobText.of("sweep_lr1e-4_2024-05-01").numbers
+        {'date': '20240501', 'lr': '1e-4'}
         """
         words: list[str] = []
         found: dict[str, str] = {}
-        for chunk in _CHUNKS.findall(value[:_LONGEST]):
+        text = unicodedata.normalize("NFKC", value[:_LONGEST])
+        if date := _DATES.search(text):
+            found["date"] = date[1] + date[3] + date[4]
+            text = _DATES.sub(" ", text)
+        for chunk in _CHUNKS.findall(text):
             pieces = _PIECES.findall(chunk)
-            if len(pieces) >= _OPAQUE and any(piece[0].isdigit() for piece in pieces):
+            opaque = chunk.isascii() and len(pieces) >= _OPAQUE
+            if opaque and any(piece[0].isdigit() for piece in pieces):
                 words.append(chunk.lower())
                 continue
             for piece in pieces:
@@ -133,6 +154,17 @@ class TextColumns:
         found[:, 1:][found[:, 1:] == found[:, :-1]] = NO_TOKEN
         return found
 
+    def sentences(self, jobs: pd.DataFrame | Columns) -> tuple[list[str], Keys, Ints]:
+        """Return different texts without their numbers, their hashes, and which each job has."""
+        said = np.full(len(jobs), "", dtype=object)
+        for name in [name for name in self.names if name in jobs]:
+            code, texts = _different(jobs, name)
+            own = [" ".join(w for w in text.words if w not in _EMPTY) + " " for text in texts]
+            said = said + np.array([*own, ""], dtype=object)[code]
+        which, different = pd.factorize(said)
+        keys = pd.util.hash_array(np.asarray(different, dtype=object), categorize=False)
+        return [str(one).strip() for one in different], keys, which
+
     def values(self, jobs: pd.DataFrame | Columns) -> Floats:
         """Return the numbers of each job, a column per number; NaN where it has none."""
         found = np.full((len(jobs), len(self.numbers)), np.nan)
@@ -159,6 +191,15 @@ class TextColumns:
             if pd.Series(held).nunique() > 2 and not _rises(held, arrival)
         ]  # fmt: skip
         return tuple(kept[:_MOST_NUMBERS])
+
+
+def hidden(keys: Keys) -> Bools:
+    """Say which words are hidden from a job that is made a stranger: two of three.
+
+    About a third of the words of a workflow that was left out are known from others. The last
+    digit of a hash is as good as a draw, and the same for every job of a word.
+    """
+    return np.asarray(keys % np.uint64(3) != 0)
 
 
 def _is_text(values: pd.Series) -> bool:

@@ -107,6 +107,8 @@ class Predictor(ABC):
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_",)
     #: names and command lines are read as words
     _reads_text: ClassVar[bool] = False
+    #: what reads texts beside their words
+    encoder: str | None = None
     #: jobs are learnt from with all their columns, not by keys and numbers alone
     _reads_tables: ClassVar[bool] = False
 
@@ -136,8 +138,9 @@ class Predictor(ABC):
             self.floor_ = min(max(self.floor_, _SHORTEST_RUN_S), 1.0) if runs else 1.0
         values = self._as_fitted(outcome)
         self.history_ = History(
-            jobs, shares=self.yes_no_, text=self._reads_text and not self.yes_no_
-        )
+            jobs, shares=self.yes_no_, text=self._reads_text and not self.yes_no_,
+            encoder=self.encoder,
+        )  # fmt: skip
         arrival, end = arrivals(jobs), ends(jobs)
         if not np.isfinite(arrival).any():
             # without a clock the order of the rows is the only before and after

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -20,7 +20,8 @@ _FEWEST = 2
 _SHARPNESS = 2.0
 #: words whose past stands for the job's distribution
 _LEADING = 3
-_EACH = SAMPLED // _LEADING
+#: and whole texts like the job's
+_LEADING_TEXTS = 8
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class WordRecall:
     count: Floats
     #: in order of size
     sample: Floats
+    #: told by jobs whose texts mean nearly the same, not by those with the same words
+    near: Bools
 
     @property
     def known(self) -> Bools:
@@ -44,7 +47,25 @@ class WordRecall:
     def rows(self, chosen: Bools) -> WordRecall:
         """Return what is told of some of the jobs."""
         return WordRecall(
-            self.mean[chosen], self.spread[chosen], self.count[chosen], self.sample[chosen]
+            self.mean[chosen],
+            self.spread[chosen],
+            self.count[chosen],
+            self.sample[chosen],
+            self.near[chosen],
+        )
+
+    def sharper_of(self, other: WordRecall | None) -> WordRecall:
+        """Return for each job what varies less, this or the other one."""
+        if other is None:
+            return self
+        own, its = (np.nan_to_num(one.spread, nan=np.inf) for one in (self, other))
+        better = its < own
+        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return WordRecall(
+            *(
+                np.where(better[:, None] if mine.ndim > 1 else better, theirs, mine)
+                for mine, theirs in pairs
+            )
         )
 
     def sharper_than(self, recall: list[Recall], variance: float) -> Bools:
@@ -73,6 +94,11 @@ def _steadied(own: Floats, count: Ints, variance: float) -> Floats:
 class WordMemory:
     """Outcomes of finished jobs by word.
 
+    Parameters
+    ----------
+    whole : bool, default=False
+        Remember whole texts instead, of which each job has one.
+
     Examples
     --------
     Jobs with the second word always end after 3; the first word tells little.
@@ -84,8 +110,15 @@ class WordMemory:
     array([3.1])
     """
 
-    def __init__(self) -> None:
+    #: models of earlier versions know words only
+    _whole, _fewest, _leading = False, _FEWEST, _LEADING
+
+    def __init__(self, *, whole: bool = False) -> None:
         self._memory = Memory()
+        self._whole = whole
+        if whole:
+            # a text that ran once tells something, since others are like it
+            self._fewest, self._leading = 1, _LEADING_TEXTS
 
     def add(self, tokens: Keys, ends: Floats, values: Floats) -> None:
         """Remember finished jobs; of very many, some that lie evenly over time."""
@@ -96,13 +129,18 @@ class WordMemory:
 
     def own_copy(self) -> WordMemory:
         """Return a memory that can learn alone."""
-        mine = WordMemory()
+        mine = WordMemory(whole=self._whole)
         # a memory never changes its rows, it replaces them
         mine._memory = copy.copy(self._memory)
         return mine
 
-    def recall(self, tokens: Keys, as_of: Floats, variance: float) -> WordRecall:
-        """Return what was known of the words of each job before each moment."""
+    def recall(
+        self, tokens: Keys, as_of: Floats, variance: float, alike: Floats | float = 1.0
+    ) -> WordRecall:  # fmt: skip
+        """Return what was known of the words of each job before each moment.
+
+        Words that are not quite the job's own count as much as they are ``alike``.
+        """
         rows, width = tokens.shape
         moments = np.repeat(as_of, width)
         held, means, own = self._memory.moments(tokens.ravel(), moments)
@@ -110,18 +148,23 @@ class WordMemory:
         mean = means.reshape(rows, width)
         vary = _steadied(own.reshape(rows, width), count, variance)
         weight = np.where(
-            count >= _FEWEST, count / (count + 2.0) * (variance / vary) ** _SHARPNESS, 0.0
+            count >= self._fewest, count / (count + 2.0) * (variance / vary) ** _SHARPNESS, 0.0
         )
+        weight = weight * alike
         total = weight.sum(axis=1)
         known = total > 0
         share = weight / np.where(known, total, 1.0)[:, None]
         blank = np.where(known, 0.0, np.nan)
-        leading = np.argsort(-weight, axis=1, kind="stable")[:, :_LEADING]
+        leading = np.argsort(-weight, axis=1, kind="stable")[:, : self._leading]
+        # of words, the first one's jobs: the others' are among them
+        those = leading if self._whole else leading[:, :1]
+        counted = np.where(weight > 0, count, 0) if self._whole else count
         return WordRecall(
             (share * mean).sum(axis=1) + blank,
             np.sqrt((share * vary).sum(axis=1)) + blank,
-            np.take_along_axis(count, leading[:, :1], axis=1).sum(axis=1).astype(np.float64),
+            np.take_along_axis(counted, those, axis=1).sum(axis=1).astype(np.float64),
             self._outcomes(tokens, as_of, weight, leading),
+            np.full(rows, self._whole),
         )
 
     def _outcomes(self, tokens: Keys, as_of: Floats, weight: Floats, leading: Ints) -> Floats:
@@ -134,12 +177,12 @@ class WordMemory:
         unknown = np.take_along_axis(weight, leading, axis=1) <= 0
         # a job of one known word is told by that word alone
         chosen = np.where(unknown, chosen[:, :1], chosen)
-        if chosen.shape[1] < _LEADING:
+        if chosen.shape[1] < self._leading:
             chosen = np.concatenate(
-                [chosen] + [chosen[:, :1]] * (_LEADING - chosen.shape[1]), axis=1
+                [chosen] + [chosen[:, :1]] * (self._leading - chosen.shape[1]), axis=1
             )
-        past = self._memory.recall(chosen.ravel(), np.repeat(as_of, _LEADING))
-        held = np.minimum(past.count, SAMPLED)
-        place = ((np.arange(_EACH)[None, :] + 0.5) * held[:, None] / _EACH).astype(np.int64)
+        past = self._memory.recall(chosen.ravel(), np.repeat(as_of, self._leading))
+        held, each = np.minimum(past.count, SAMPLED), SAMPLED // self._leading
+        place = ((np.arange(each)[None, :] + 0.5) * held[:, None] / each).astype(np.int64)
         some = np.take_along_axis(past.sample, np.minimum(place, SAMPLED - 1), axis=1)
         return np.sort(some.reshape(rows, SAMPLED), axis=1)

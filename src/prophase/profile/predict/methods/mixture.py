@@ -65,6 +65,7 @@ from prophase.profile.predict.pooled_distribution import (
     best_points,
     densities,
     evenly,
+    learn_weights,
     pooled,
 )
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
@@ -91,6 +92,7 @@ _PRIOR = {
     "key": 1.0,
     "key_lately": 1.0,
     "words": 1.0,
+    "meaning": 1.0,
     "user": 1.0,
     "all": 1.0,
     "all_lately": 1.0,
@@ -118,6 +120,9 @@ _FOLDS = ((0.45, 0.7), (0.7, 1.0))
 _MOST_JUDGED = 6_000
 #: lessons before such a part; forests that only judge need not see all of a long history
 _MOST_BEFORE = 100_000
+#: how much likelier, in logarithms, an encoder makes later outcomes if it wins; one that finds
+#: nothing gains up to 0.02 by chance, and one that gained 0.04 lost on the jobs that came then
+_WON = 0.1
 #: parts of a long history that forests are grown on, a part of their trees on each
 _PARTS = (1, 2, 3, 4, 6, 8, 12)
 _MOST_STRANGERS = 1_500
@@ -129,6 +134,7 @@ _OWNERS = {"user", "group"}
 #: jobs that the forests of a turn learn from
 _MOST_OTHERS = 10_000
 
+_ALIKE = {False: "the same words", True: "words of nearly the same meaning"}
 #: a word per job that says how well it is known
 Strata = NDArray[np.str_]
 #: outcomes of some rows: how many of each
@@ -154,6 +160,10 @@ class Mixture(Predictor):
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_", "weights_", "leading_")
     #: the level that says whether anything of a job's owner or application has run
     owners_: int | None = None
+
+    def __init__(self, *, random_state: int = 0, encoder: str | None = None) -> None:
+        super().__init__(random_state=random_state)
+        self.encoder = encoder
 
     def _learn(
         self, question: Question, values: Floats, among: Ints | None = None,
@@ -191,14 +201,15 @@ class Mixture(Predictor):
     def _calibrate(self, question: Question, values: Floats, end: Floats) -> None:
         """Judge later parts of the history from before them, then learn from all of it."""
         self.variance_ = max(float(np.var(values)), 1e-6)
-        names = tuple(name for name in _PRIOR if self._bears(name, question))
-        prior = np.array([_PRIOR[name] for name in names])
         self.owners_ = self._owners(question)
-        self.weights_ = ExpertWeights(names, prior, _STRANGE + (self.owners_ is not None))
+        self.weights_ = self._first_weights(question)
         scale = float(np.sqrt(self.variance_))
         self.calibrator_ = ShareCalibrator() if self.yes_no_ else LevelCalibrator(scale)
         self.usual_lag_ = np.inf
         folds = self._folds(question, values, end)
+        if self.history_.meanings is not None and not self._meanings_win(folds, question, values):
+            self.history_.meanings = None
+            self.weights_ = self._first_weights(question)
         trusted = bool(folds) and self.target_ != "duration_s"
         self.leading_ = LeadingPoint(TRUSTED if trusted else SIMPLE)
         if folds:
@@ -211,6 +222,36 @@ class Mixture(Predictor):
             for cell in range(self.weights_.cells):
                 self.weights_.carry_over(cell)
         self._learn(question, values)
+
+    def _first_weights(self, question: Question) -> ExpertWeights:
+        names = tuple(name for name in _PRIOR if self._bears(name, question))
+        prior = np.array([_PRIOR[name] for name in names])
+        return ExpertWeights(names, prior, _STRANGE + (self.owners_ is not None))
+
+    def _meanings_win(self, folds: list[_Fold], question: Question, values: Floats) -> bool:
+        """Say whether later jobs are likelier with what a text encoder finds than without.
+
+        Each part is told with the weights that the other one leads to, as of before it and as of
+        when each of its jobs came.
+        """
+        if len(folds) < len(_FOLDS):
+            return False
+        others = np.array([name != "meaning" for name in self.weights_.names])
+        gains = []
+        for fresh in (False, True):
+            parts = []
+            for one in folds:
+                asked = question.rows(one.rows) if fresh else one.asked
+                density, _ = self._with(one)._earned(asked, values[one.rows])
+                parts.append(density[np.isfinite(density.sum(axis=1))])
+            for learnt, judged in (parts, parts[::-1]):
+                told = []
+                for some in (np.ones(len(others), dtype=np.bool_), others):
+                    prior = self.weights_.prior[some] / self.weights_.prior[some].sum()
+                    weights = learn_weights(learnt[:, some], prior)
+                    told.append(np.log(judged[:, some] @ weights).mean())
+                gains.append(told[0] - told[1])
+        return bool(min(gains) > 0 and np.mean(gains) > _WON)
 
     def _folds(self, question: Question, values: Floats, end: Floats) -> list[_Fold]:
         arrival, rows = question.arrival, len(values)
@@ -515,9 +556,11 @@ class Mixture(Predictor):
         owned = np.array([not _OWNERS.isdisjoint(one.columns) for one in self.history_.levels])
         # what the same user did counts more than what others did with the same words
         rows = np.flatnonzero((stratum != "seen") & ~owned[place])
-        words = self._words(question.rows(rows)) if len(rows) else None
+        asked = question.rows(rows)
+        words = self._words(asked) if len(rows) else None
         if words is None:
             return rows[:0], None
+        words = words.sharper_of(self.history_.recall_meanings(asked, self.variance_))
         sharper = words.sharper_than([part.rows(rows) for part in recall], self.variance_)
         return rows[sharper], words.rows(sharper)
 
@@ -530,8 +573,8 @@ class Mixture(Predictor):
         where = listed([spoken_column(name) for name in self.history_.text.names])
         told = [
             "no past job matches all fields; based on "
-            f"{counted(int(count), 'job')} with the same words in {where}"
-            for count in words.count
+            f"{counted(int(count), 'job')} with {_ALIKE[bool(near)]} in {where}"
+            for count, near in zip(words.count, words.near, strict=True)
         ]
         return _replaced(match.reason, rows, told)
 
@@ -586,6 +629,8 @@ class Mixture(Predictor):
             return self.target_ == "duration_s" and bool(np.isfinite(question.limit_s).any())
         if name in ("words", "from_words"):
             return bool(self.history_.text.names)
+        if name == "meaning":
+            return self.history_.meanings is not None
         # which of the last few were true is mostly chance
         return not (self.yes_no_ and name in ("from_recent", "key_lately", "all_lately"))
 
@@ -631,11 +676,13 @@ class Mixture(Predictor):
             "key": key, "key_lately": key_lately, "user": user, "all": everything,
             "all_lately": lately,
         }  # fmt: skip
-        if words is not None:
-            memories["words"] = (
-                np.where(words.known[:, None], words.sample, everything[0]),
-                np.where(words.known, SAMPLED, everything[1]),
-            )
+        meaning = self.history_.recall_meanings(question, self.variance_)
+        for name, told_by in (("words", words), ("meaning", meaning)):
+            if told_by is not None:
+                memories[name] = (
+                    np.where(told_by.known[:, None], told_by.sample, everything[0]),
+                    np.where(told_by.known, SAMPLED, everything[1]),
+                )
         found |= {name: _of_memory(*memory) for name, memory in memories.items()}
         return {name: found[name] for name in self.weights_.names}
 
