@@ -29,8 +29,6 @@ ENOUGH = 30
 METRICS = ("cpu_mean_cores", "memory_peak_gib", "gpu_util_mean_pct")
 #: what a type has to hold; the largest request of a past job on it is what it surely holds
 REQUESTS = ("request_gpus", "request_cpu_cores", "request_memory_gib")
-#: a profile that is likelier than all others together is good enough to rank by
-_LIKELY = 0.5
 #: alike jobs that make it worth to compare types
 _LEAST_ALIKE = 2 * ENOUGH
 
@@ -122,10 +120,11 @@ def rank_for_job(
     unknown = ""
     if predicted is not None:
         profiler, classifier = predicted
-        told = classifier.assign(pd.DataFrame([dict(job)]), partial=True).iloc[0]
+        asked = pd.DataFrame([dict(job)])
+        told = classifier.assign(asked, partial=True).iloc[0]
         known = {str(one.profile): one.profile for one in profiler.profiles_}
-        likely = str(told["candidate"])
-        if likely in known and told["seen"] and told["probability"] >= _LIKELY:
+        likely = classifier.likely(asked)[0]
+        if likely in known:
             chosen, basis = jobs_of_profile(profiler, history, known[likely])
             rows = rank_node_types(chosen, column=named, enough=enough)
             why = str(told["reason"]).removesuffix("; too unsure to name one")

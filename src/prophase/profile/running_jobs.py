@@ -95,6 +95,9 @@ def watch_running(
 ) -> list[RunningJob]:
     """Hold every running job of a table against the profile that its metadata predicts.
 
+    A profile that is likelier than all others together is enough: how often a wrong one gives a
+    false alarm is measured by ``false_alarms``.
+
     Parameters
     ----------
     jobs : DataFrame
@@ -110,11 +113,11 @@ def watch_running(
     if running.empty:
         return []
     now = _latest(jobs, usage) if now_s is None else now_s
-    told = classifier.assign(running, partial=True)
+    told = classifier.likely(running)
     known = {str(one.profile): one for one in profiles}
     samples = _by_job(usage)
     found = []
-    for (_, job), label in zip(running.iterrows(), told["profile"].astype(str), strict=True):
+    for (_, job), label in zip(running.iterrows(), told, strict=True):
         profile = known.get(label)
         name, elapsed = str(job["job_id"]), now - float(job["start_s"])
         if elapsed < 0:
@@ -137,7 +140,7 @@ def as_predicted(
     Metadata predicts some profiles wrongly. What 98 of 100 jobs *of* a profile keep within is then
     narrower than what 98 of 100 jobs do that are *taken for* it, and a running job is one of those.
     """
-    told = classifier.assign(done, partial=True)["profile"].astype(str).to_numpy()
+    told = np.array(classifier.likely(done))
     found = []
     for one in profiles:
         own = done[told == str(one.profile)]
@@ -174,9 +177,8 @@ def false_alarms(
         return Estimate(math.nan, reason=f"fewer than {_FEWEST_HELD} completed jobs")
     first, last = done[: 2 * len(done) // 3], done[2 * len(done) // 3 :]
     known = {str(one.profile): one for one in as_predicted(profiles, first, classifier)}
-    told = classifier.assign(last, partial=True)["profile"].astype(str)
-    rows = [(job, known[label]) for (_, job), label in zip(last.iterrows(), told, strict=True)
-            if label in known]  # fmt: skip
+    told = zip(last.iterrows(), classifier.likely(last), strict=True)
+    rows = [(job, known[label]) for (_, job), label in told if label in known]
     if not rows:
         return Estimate(math.nan, reason="no completed job whose profile its metadata tells")
     named = [_judged(job, one, float(job["duration_s"]), None).deviates for job, one in rows]

@@ -353,7 +353,8 @@ def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -
 
     show("learning to tell profiles", None)
     known = WorkloadProfiler.load(folder / PROFILES).recognise(ended_jobs(trace.jobs).jobs)
-    found = ProfileClassifier(random_state=seed).fit(known.jobs, known.labels)
+    # what a job asks for is known at its submission, and much of what tells its profile
+    found = ProfileClassifier(metadata="all", random_state=seed).fit(known.jobs, known.labels)
     found.save(folder / CLASSIFIER)
     return True
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MinClusterSizeOption = Annotated[
     int | None,
     typer.Option(
-        help="Fewest jobs of a profile. [default: tree 1 %, others 0.3 % of the jobs, at least 15]"
+        help="Fewest jobs of a profile. [default: tree 1 %, smaller if it sets more apart; others 0.3 %, at least 15]"
     ),
 ]
 MinSamplesOption = Annotated[
@@ -183,7 +183,7 @@ def profile_classifier(
     }:
         return kept, "Profiles are predicted by the model that the workspace keeps, as in `ask`."
     labelled = labelled_jobs(past, None, None, profiles, seed)
-    made = ProfileClassifier(random_state=seed).fit(labelled.jobs, labelled.labels)
+    made = ProfileClassifier(metadata="all", random_state=seed).fit(labelled.jobs, labelled.labels)
     return made, (
         f"The workspace keeps no model for these profiles; one was learnt from "
         f"{counted(len(labelled.jobs), 'job')} for this answer. Keep one with: prophase learn "

@@ -29,7 +29,11 @@ from prophase.profile.classify.metadata_words import (
 from prophase.profile.classify.methods import DEFAULT, method_named
 from prophase.profile.classify.methods.method import Method
 from prophase.profile.classify.one_hot import EncodingSize, OneHot
-from prophase.profile.classify.probability_threshold import Threshold, learn_threshold
+from prophase.profile.classify.probability_threshold import (
+    FALLBACK,
+    Threshold,
+    learn_threshold,
+)
 from prophase.profile.classify.profile_labels import Labels, numbered
 
 KIND = "profile.classifier"
@@ -150,6 +154,16 @@ class ProfileClassifier:
             },
             index=jobs.index,
         )
+
+    def likely(self, jobs: pd.DataFrame) -> list[str]:
+        """Return the profile of each job that is likelier than all others together, else unknown.
+
+        Columns may be absent. It names more jobs than :meth:`assign`, and more of them wrongly: it
+        is for answers whose own error is measured.
+        """
+        told = self.assign(jobs, partial=True)
+        named = (told["seen"] > 0) & (told["probability"] >= FALLBACK)
+        return [str(one) for one in told["candidate"].where(named, UNKNOWN)]
 
     def save(self, path: Path | str) -> str:
         """Write the classifier to one file and return its checksum."""

@@ -4,7 +4,9 @@ The tree begins with all jobs and splits, again and again, the group and the met
 groups most alike inside. It may only split at fixed amounts, a factor of four apart (1,024 for
 bytes and counts), which do not hang on single jobs: with another tenth of jobs, or another sample,
 most groups stay as they are. The amounts lie between round ones, since many jobs use about 1, 4 or
-16 of something. Every job belongs to one group.
+16 of something. A group below 1 % of the jobs has to take away as much more as it is smaller: a
+bound that allows a group of 43 jobs and refuses one of 42 would flip with few jobs. Every job
+belongs to one group.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from prophase.json_types import JsonObject
 from prophase.profile.clusters.clustering import Clustering, refuse_few_rows
 from prophase.profile.clusters.usage_metrics import UsageFeatures, usage_features
 
-#: fewest jobs of a group, whatever its share
-_LEAST_JOBS = 15
+#: a group of so many jobs counts fully, whatever its share; one of fewer than that is refused
+_LEAST_JOBS, _FEWEST = 15, 5
 #: a cut farther out than this share of the jobs parts nothing
 _EDGE = 0.001
 #: between 1 and 4 of everything, and four times as much again
@@ -36,7 +38,8 @@ class UsageTree:
 
     #: most profiles
     clusters: int = 16
-    #: fewest jobs of a profile; 1 % of the jobs if not given, and never below 15
+    #: fewest jobs of a profile. If not given, a smaller one than 1 % of the jobs, or 15, has to
+    #: take away as much more as it is smaller, and none is below 5
     min_cluster_size: int | None = None
     #: a split must take away this share of all differences between jobs
     least_gain: float = 0.01
@@ -58,17 +61,18 @@ class UsageTree:
         least = self.min_cluster_size or max(_LEAST_JOBS, math.ceil(0.01 * len(values)))
         refuse_few_rows(values, least, "a tree of profiles")
         features = usage_features(jobs, leaking=False)
-        groups = self._grown(values, _sides(features), least)
+        fewest = self.min_cluster_size or _FEWEST
+        groups = self._grown(values, _Cuts(_sides(features), least, fewest))
         groups.sort(key=lambda rows: (-len(rows), int(rows[0])))
         labels = np.zeros(len(values), dtype=np.int64)
         for number, rows in enumerate(groups):
             labels[rows] = number
         return Clustering(labels, _strength(values, labels, len(groups)))
 
-    def _grown(self, values: Floats, sides: Bools, least: int) -> list[Ints]:
+    def _grown(self, values: Floats, cuts: _Cuts) -> list[Ints]:
         """Split the group that gains most, until none gains enough."""
         groups = [np.arange(len(values))]
-        best = [_best_split(values, sides, groups[0], least)]
+        best = [cuts.best(values, groups[0])]
         enough = self.least_gain * float(((values - values.mean(axis=0)) ** 2).sum())
         while len(groups) < self.clusters:
             chosen = int(np.argmax([gain for gain, _ in best]))
@@ -76,10 +80,10 @@ class UsageTree:
             if gain <= enough:
                 break
             rows = groups[chosen]
-            above = sides[cut, rows]
+            above = cuts.sides[cut, rows]
             groups[chosen : chosen + 1] = [rows[~above], rows[above]]
             best[chosen : chosen + 1] = [
-                _best_split(values, sides, part, least) for part in groups[chosen : chosen + 2]
+                cuts.best(values, part) for part in groups[chosen : chosen + 2]
             ]
         return groups
 
@@ -115,23 +119,35 @@ def amounts_between(metric: str, values: Floats) -> list[float]:
     return [cut for cut in cuts if low <= cut < high]
 
 
-def _best_split(values: Floats, sides: Bools, rows: Ints, least: int) -> tuple[float, int]:
-    """Return what the best cut takes from the squared differences of a group, and which it is."""
-    if len(rows) < 2 * least or not len(sides):
-        return 0.0, -1
-    held = values[rows]
-    held = held - held.mean(axis=0)
-    above = sides[:, rows]
-    count = above.sum(axis=1)
-    allowed = np.flatnonzero((count >= least) & (len(rows) - count >= least))
-    if not allowed.size:
-        return 0.0, -1
-    # between the two sides: n / (n - n_above) * |sum above|^2 / n_above, the means being 0
-    sums = np.array([held[side].sum(axis=0) for side in above[allowed]])
-    count = count[allowed]
-    gain = (sums**2).sum(axis=1) * len(rows) / (count * (len(rows) - count))
-    best = int(np.argmax(gain))
-    return float(gain[best]), int(allowed[best])
+@dataclass(frozen=True)
+class _Cuts:
+    """All cuts, the jobs of a group that counts fully, and the fewest that one may have."""
+
+    #: (cuts, jobs)
+    sides: Bools
+    least: int
+    fewest: int
+
+    def best(self, values: Floats, rows: Ints) -> tuple[float, int]:
+        """Return what the best cut takes from the squared differences of a group, and its number.
+
+        What a cut takes away counts less the smaller its smaller side is, below the least size.
+        """
+        held = values[rows]
+        held = held - held.mean(axis=0)
+        above = self.sides[:, rows]
+        count = above.sum(axis=1)
+        smaller = np.minimum(count, len(rows) - count)
+        allowed = np.flatnonzero(smaller >= self.fewest)
+        if not allowed.size:
+            return 0.0, -1
+        # between the two sides: n / (n - n_above) * |sum above|^2 / n_above, the means being 0
+        sums = np.array([held[side].sum(axis=0) for side in above[allowed]])
+        count = count[allowed]
+        gain = (sums**2).sum(axis=1) * len(rows) / (count * (len(rows) - count))
+        gain *= np.minimum(1.0, smaller[allowed] / self.least)
+        best = int(np.argmax(gain))
+        return float(gain[best]), int(allowed[best])
 
 
 def _strength(values: Floats, labels: Ints, groups: int) -> Floats:
