@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from sksurv.nonparametric import kaplan_meier_estimator
 
-from prophase.profile.predict.censored import bounded_quantile
 from prophase.profile.predict.conformal_range import conformal_quantile
 from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.point_and_range import PointAndRange
@@ -137,18 +136,25 @@ def test_the_quantile_with_bounds_is_kaplan_and_meiers(seed: int) -> None:
     true, seen_until = draw.exponential(size=200), draw.exponential(3.0, 200)
     ended = true <= seen_until
     level = np.minimum(true, seen_until)
-    found = bounded_quantile(level[ended], level[~ended], np.ones((~ended).sum(), int), np.inf)
+    bounds, jobs = level[~ended], np.ones((~ended).sum(), int)
+    found = conformal_quantile(level[ended], np.inf, bounds=bounds, jobs=jobs)
     # the outcome to come is one more, of which nothing is known
     time, beyond = kaplan_meier_estimator(np.append(ended, False), np.append(level, 1e9))
     assert found == pytest.approx(time[beyond <= 0.05][0])
 
 
 @pytest.mark.parametrize("half_lives", [(np.inf,), (20.0, 100.0)])
-def test_without_bounds_it_is_the_conformal_quantile(half_lives: tuple[float, ...]) -> None:
+def test_without_bounds_it_is_the_smallest_score_of_enough_weight(
+    half_lives: tuple[float, ...],
+) -> None:
     for rows in (5, 30, 300):
-        levels = np.random.default_rng(rows).normal(size=rows)
-        found = bounded_quantile(levels, np.empty(0), np.empty(0, int), *half_lives)
-        assert found == conformal_quantile(levels, *half_lives)
+        scores = np.random.default_rng(rows).normal(size=rows)
+        found = []
+        for half_life in half_lives:
+            weight = 0.5 ** (np.arange(rows)[::-1] / half_life)
+            below = [weight[scores <= one].sum() / (weight.sum() + 1.0) for one in scores]
+            found.append(min(scores[np.array(below) >= 0.95], default=scores.max()))
+        assert conformal_quantile(scores, *half_lives) == max(found)
 
 
 def missed_above(*, running: bool) -> float:

@@ -17,7 +17,6 @@ import pandas as pd
 
 from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import Level
-from prophase.profile.predict.conformal_range import TAIL
 from prophase.profile.predict.memory import Recall
 from prophase.profile.predict.submit_columns import numbers
 
@@ -146,32 +145,3 @@ class NotYetEnded:
         new = (level > given) & ~self.outlived[self._rows]
         self.outlived[self._rows[new]] = True
         return int(new.sum())
-
-
-def bounded_quantile(levels: Floats, bounds: Floats, jobs: Ints, *half_lives: float) -> float:
-    """Return what the next level stays under 95 % of the time, with lower bounds of some jobs each.
-
-    Kaplan and Meier's estimate; levels at the end count more, bounds are of now. Without bounds it
-    is :func:`~prophase.profile.predict.conformal_range.conformal_quantile`.
-
-    Examples
-    --------
-    >>> ended, bounds = np.arange(1.0, 101.0), np.array([50.0, 80.0])
-    >>> [bounded_quantile(ended, bounds, np.array([0, jobs]), np.inf) for jobs in (0, 30)]
-    [96.0, 99.0]
-    """
-    age = np.arange(len(levels))[::-1]
-    bounds, jobs = bounds[jobs > 0], jobs[jobs > 0]
-    every = np.concatenate([levels, bounds])
-    ended = np.arange(len(every)) < len(levels)
-    # at the same level, an outcome comes before a bound
-    order = np.argsort(every, kind="stable")
-    found = -np.inf
-    for half_life in half_lives:
-        weight = np.concatenate([0.5 ** (age / half_life), jobs])[order]
-        # the outcome to come counts as one more, of unknown size
-        at_risk = np.cumsum(weight[::-1])[::-1] + 1.0
-        beyond = np.cumprod(np.where(ended[order], 1.0 - weight / at_risk, 1.0))
-        place = int((beyond > TAIL + 1e-12).sum())
-        found = max(found, float(every[order][min(place, len(every) - 1)]))
-    return found

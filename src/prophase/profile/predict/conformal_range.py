@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.array_types import Bools, Floats
+from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.point_and_range import STRATA, PointAndRange
 
 #: share of outcomes on each side of the range
@@ -28,6 +28,7 @@ _NARROWING = {False: -0.1, True: 0.0}
 _FEWEST = 40
 #: jobs that share one margin when going through time
 _STRIDE = 100
+_NONE = np.empty(0)
 
 
 class Calibrator:
@@ -159,26 +160,38 @@ class _Misses:
         return below, above
 
 
-def conformal_quantile(scores: Floats, *half_lives: float) -> float:
+def conformal_quantile(
+    scores: Floats, *half_lives: float, bounds: Floats = _NONE, jobs: Floats | Ints = _NONE
+) -> float:
     """Return what the next score stays under 95 % of the time, those at the end counting more.
 
     With an endless half-life it is split conformal prediction's: the score of rank 0.95 (n + 1),
     rounded up; the largest where there are fewer than 19. Of several half-lives, the one that
-    asks for most.
+    asks for most. Of some ``jobs`` only ``bounds`` are known, which their scores exceed, and of
+    now: they make it Kaplan and Meier's estimate.
 
     Examples
     --------
-    >>> conformal_quantile(np.arange(1.0, 101.0), np.inf)
+    >>> scores = np.arange(1.0, 101.0)
+    >>> conformal_quantile(scores, np.inf)
     96.0
+    >>> conformal_quantile(scores, np.inf, bounds=np.array([80.0]), jobs=np.array([30]))
+    99.0
     """
-    order, age = np.argsort(scores, kind="stable"), np.arange(len(scores))[::-1]
+    age = np.arange(len(scores))[::-1]
+    bounds, jobs = bounds[jobs > 0], jobs[jobs > 0]
+    every = np.concatenate([scores, bounds])
+    ended = np.arange(len(every)) < len(scores)
+    # at the same place, an outcome comes before a bound
+    order = np.argsort(every, kind="stable")
     found = -np.inf
     for half_life in half_lives:
-        weight = 0.5 ** (age / half_life)
+        weight = np.concatenate([0.5 ** (age / half_life), jobs])[order]
         # the outcome to come counts as one more, of unknown size
-        share = np.cumsum(weight[order]) / (weight.sum() + 1.0)
-        place = int(np.searchsorted(share, 1 - TAIL, side="left"))
-        found = max(found, float(scores[order][min(place, len(scores) - 1)]))
+        at_risk = np.cumsum(weight[::-1])[::-1] + 1.0
+        beyond = np.cumprod(np.where(ended[order], 1.0 - weight / at_risk, 1.0))
+        place = int((beyond > TAIL + 1e-12).sum())
+        found = max(found, float(every[order][min(place, len(every) - 1)]))
     return found
 
 

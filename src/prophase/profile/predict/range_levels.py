@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import Keys
-from prophase.profile.predict.censored import PASSED, NotYetEnded, bounded_quantile
+from prophase.profile.predict.censored import PASSED, NotYetEnded
 from prophase.profile.predict.conformal_range import TAIL, conformal_quantile
 from prophase.profile.predict.point_and_range import STRANGER, STRATA, PointAndRange
 from prophase.stats.blocks import t_factor
@@ -237,7 +237,7 @@ class _Levels:
         self._waiting, self._missed = 0, np.zeros(2)
         lives = (np.inf,) if self.late else _HALF_LIVES
         low_end = -conformal_quantile(-self._low, *lives)
-        high_end = bounded_quantile(self._high, PASSED, beyond, *lives)
+        high_end = conformal_quantile(self._high, *lives, bounds=PASSED, jobs=beyond)
         lowest = min(low_end - self._farther[0], _INNERMOST)
         highest = max(high_end + self._farther[1], 1 - _INNERMOST)
         ends = np.array([[lowest, highest]])
