@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -52,6 +52,38 @@ def import_part(folder: Path, rows: int) -> Timed:
     home = Workspace.create(folder / f"imported-{rows}")
     size = path.stat().st_size / 2**20
     return lambda: import_trace("csv", path, home), lambda _: f"{size:,.0f} MiB of text"
+
+
+def sacct_part(folder: Path, rows: int) -> Timed:
+    """Measure importing Slurm's log as text."""
+    from prophase.trace import Workspace, import_trace
+
+    dump, home = sacct(folder, rows), Workspace.create(folder / f"slurm-{rows}")
+    size = dump.stat().st_size / 2**20
+    return lambda: import_trace("sacct", dump, home), lambda _: f"{size:,.0f} MiB of text"
+
+
+def command_part(*words: str) -> Callable[[Path, int], Timed]:
+    """Return a part that runs a command of the command line on what was imported by ``sacct``."""
+
+    def part(folder: Path, rows: int) -> Timed:
+        from prophase.cli.main import run
+
+        def work() -> object:
+            sys.argv = ["prophase", words[0], str(folder / f"slurm-{rows}"), *words[1:]]
+            try:
+                with redirect_stdout(sys.stderr):
+                    code = run()
+            except SystemExit as end:
+                code = end.code
+            # 1: it ran, and found a problem
+            if code not in (None, 0, 1):
+                raise RuntimeError(f"prophase {' '.join(words)}: exit {code}")
+            return code
+
+        return work, lambda code: f"exit {code or 0}"
+
+    return part
 
 
 def grid_part(folder: Path, rows: int) -> Timed:
@@ -183,6 +215,8 @@ def fleet_part(folder: Path, rows: int) -> Timed:
     ).metrics(), tell
 
 
+#: lines of a log of Slurm: half of them jobs, half their batch steps
+_LINES = (MILLION, 10 * MILLION)
 #: part -> what it is called, how it is measured, the sizes it is measured at
 PARTS: dict[str, tuple[str, Callable[[Path, int], Timed], tuple[int, ...]]] = {
     "import": ("import csv", import_part, (100_000, MILLION, 10 * MILLION)),
@@ -194,7 +228,54 @@ PARTS: dict[str, tuple[str, Callable[[Path, int], Timed], tuple[int, ...]]] = {
     "tuning": ("default predictor", tuning_part, (100_000, 300_000)),
     "study": ("study", study_part, (100_000, MILLION)),
     "fleet": ("replay on 100,000 GPUs", fleet_part, (30_000,)),
+    "sacct": ("import sacct", sacct_part, _LINES),
+    "sacct-lint": ("lint of sacct", command_part("lint"), _LINES),
+    "sacct-describe": ("describe of sacct", command_part("describe"), _LINES),
+    "sacct-size": ("size of sacct", command_part("size"), _LINES),
+    "sacct-learn": ("learn from sacct", command_part("learn"), _LINES),
 }
+
+
+def sacct(folder: Path, rows: int) -> Path:
+    """Return a log of Slurm with so many lines: of each job its own, and that of its batch step."""
+    path = folder / f"sacct-{rows}.psv"
+    if path.exists():
+        return path
+    at = "strftime(to_timestamp(1700000000 + {}), '%Y-%m-%dT%H:%M:%S')"
+    fields = {
+        "JobID": ("i", "i || '.batch'"),
+        "JobName": ("'fit_' || (i * 31 % 4000)", "'batch'"),
+        "User": ("'u' || (i * 7919 % 1300)", "NULL"),
+        "Account": ("'a' || (i * 7919 % 1300 % 90)", "NULL"),
+        "Partition": ("CASE WHEN i % 3 = 0 THEN 'gpu' ELSE 'cpu' END", "NULL"),
+        "State": ("state", "state"),
+        "Submit": (at.format("4 * i"), at.format("4 * i + wait")),
+        "Start": (at.format("4 * i + wait"), at.format("4 * i + wait")),
+        "End": (at.format("4 * i + wait + ran"), at.format("4 * i + wait + ran")),
+        "Timelimit": ("'1-00:00:00'", "NULL"),
+        "NNodes": ("1", "1"),
+        "ReqCPUS": ("1 + i % 8", "1 + i % 8"),
+        "ReqMem": ("(8 << (i % 4)) || 'G'", "NULL"),
+        "AllocTRES": ("'cpu=' || (1 + i % 8) || ',mem=' || (8 << (i % 4)) || 'G,node=1'", "NULL"),
+        "MaxRSS": ("NULL", "(1000000 + i * 31 % 4000 * 900 + hash(i) % 700000)::BIGINT || 'K'"),
+        "TotalCPU": (
+            "NULL",
+            "(ran // 3600) || ':' || lpad((ran // 60 % 60)::VARCHAR, 2, '0') || ':00'",
+        ),
+    }
+    lines = ", ".join(
+        f"CASE WHEN step THEN ({of_step})::VARCHAR ELSE ({of_job})::VARCHAR END AS {name}"
+        for name, (of_job, of_step) in fields.items()
+    )
+    duckdb.connect(config={"memory_limit": "2GB"}).execute(
+        f"""copy (select {lines} from (
+            select i, step, (hash(i) % 600)::BIGINT as wait,
+            (60 + i * 31 % 4000 * 9 + hash(i + 1) % 3000)::BIGINT as ran,
+            case when i % 9 = 0 then 'FAILED' else 'COMPLETED' end as state
+            from range(1, {rows // 2 + 1}) t(i), (values (false), (true)) s(step)))
+        to '{path}' (header, delimiter '|')"""
+    )
+    return path
 
 
 def pai(folder: Path, rows: int) -> Path:
@@ -247,7 +328,7 @@ def measure_here(part: str, folder: Path, rows: int) -> None:
 
 
 def measure(part: str, folder: Path, rows: int) -> None:
-    pai(folder, rows)
+    (sacct if part.startswith("sacct") else pai)(folder, rows)
     called = [sys.executable, __file__, "--here", "--part", part, "--most", str(rows)]
     done = subprocess.run(
         [*called, "--folder", str(folder)], capture_output=True, text=True, check=False

@@ -23,8 +23,6 @@ from prophase.trace.text_table import MISSING_WORDS, REASON, Sheet
 
 #: rows of a table that are looked up at a time, so that they fit in memory
 _LOOKED_UP = 16_000_000
-#: from here on rows are looked up by hashes of their keys: less to hold than long texts
-_HASHED = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -212,20 +210,22 @@ class Dump:
         ``right`` whose key no row of ``owners`` has are counted in a note: at once, or in the
         finished job table if ``owners`` are those of its columns that hold the key.
         """
-        keyed = self.materialised(right.filter([right[key].notnull() for key in keys]), name)
-        rows = self._count(keyed)
-        by = keys
-        if rows > _HASHED and len(keys) > 1:
-            # two hashes of 64 bits: other texts with both the same are not to be expected
+        keyed, by = right.filter([right[key].notnull() for key in keys]), keys
+        if len(keys) > 1:
+            # two hashes of 64 bits: other texts with both the same are not to be expected, and
+            # they take less time and room to write, read and hold than long texts
             by = [f"_hash_{key}" for key in keys]
             left, keyed = (
                 side.mutate(**{f"_hash_{key}": side[key].hash() for key in keys})
                 for side in (left, keyed)
             )
+            keyed = keyed.drop(*keys)
+        keyed = self.materialised(keyed, name)
+        rows = self._count(keyed)
         # all hashes different: all keys different
         repeats = self.repeats(keyed, by)
         if repeats.values and by is not keys:
-            repeats = self.repeats(keyed, keys)
+            repeats = self.repeats(right.drop_null(list(keys)), keys)
         if repeats.values:
             raise FanOutError(
                 f"{name}: the key ({', '.join(keys)}) repeats for {repeats.values:,} values "
@@ -238,8 +238,6 @@ class Dump:
             self._note_orphans(name, self._count(orphans))
         elif owners is not None:
             self.looked_up.append(LookedUp(name, rows, tuple(owners)))
-        if by is not keys:
-            keyed = keyed.drop(*keys)
         marked = keyed.mutate(**{f"_joined_{name}": ibis.literal(True)})
         # a power of two: what is left of a hash is one of its last bits, also below zero
         parts = 1 << max(0, (-(-rows // _LOOKED_UP) - 1).bit_length())

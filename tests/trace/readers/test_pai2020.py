@@ -170,41 +170,36 @@ def test_the_joined_sample_and_the_machine_list_import(shared_data: Path) -> Non
 def test_a_side_table_that_is_looked_up_in_parts_joins_the_same(
     pai_dump: Path, monkeypatch
 ) -> None:
+    with (pai_dump / "pai_sensor_table.csv").open("a", encoding="utf-8") as file:
+        file.write("j9,worker,w9,id9,m1,,9,9,1,1,1,1,1,1,1,1\n")
     whole = open_trace(pai_dump, source="pai2020")
     monkeypatch.setattr("prophase.trace.dump._LOOKED_UP", 1)
     parts = open_trace(pai_dump, source="pai2020")
     assert whole.report is not None
     assert parts.report is not None
     assert parts.report.tables == whole.report.tables
+    assert parts.report.notes == whole.report.notes
     pd.testing.assert_frame_equal(parts.jobs, whole.jobs)
 
 
-def test_a_side_table_that_is_looked_up_by_hashes_joins_the_same(
-    pai_dump: Path, monkeypatch
-) -> None:
-    with (pai_dump / "pai_sensor_table.csv").open("a", encoding="utf-8") as file:
-        file.write("j9,worker,w9,id9,m1,,9,9,1,1,1,1,1,1,1,1\n")
-    whole = open_trace(pai_dump, source="pai2020")
-    monkeypatch.setattr("prophase.trace.dump._HASHED", 0)
-    hashed = open_trace(pai_dump, source="pai2020")
-    monkeypatch.setattr("prophase.trace.dump._LOOKED_UP", 1)
-    parts = open_trace(pai_dump, source="pai2020")
-    assert whole.report is not None
-    for other in (hashed, parts):
-        assert other.report is not None
-        assert other.report.tables == whole.report.tables
-        assert other.report.notes == whole.report.notes
-        pd.testing.assert_frame_equal(other.jobs, whole.jobs)
-
-
-def test_a_repeated_key_is_named_also_where_hashes_are_compared(
-    pai_dump: Path, monkeypatch
-) -> None:
-    monkeypatch.setattr("prophase.trace.dump._HASHED", 0)
+def test_a_repeated_key_of_two_columns_is_named_by_its_columns(pai_dump: Path) -> None:
     with (pai_dump / "pai_task_table.csv").open("a", encoding="utf-8") as file:
         file.write("j1,worker,2,Terminated,110,900,600,29,50,T4\n")
     with pytest.raises(FanOutError, match="job_name, task_name"):
         open_trace(pai_dump, source="pai2020")
+
+
+def test_a_row_without_its_key_finds_no_partner_and_is_kept(pai_dump: Path) -> None:
+    before = open_trace(pai_dump, source="pai2020").report
+    with (pai_dump / "pai_sensor_table.csv").open("a", encoding="utf-8") as file:
+        file.write("j1,worker,,id1,m1,,9,9,1,1,1,1,1,1,1,1\n")
+    with (pai_dump / "pai_instance_table.csv").open("a", encoding="utf-8") as file:
+        file.write("j1,worker,i77,,id1,Terminated,130,800,m1\n")
+    after = open_trace(pai_dump, source="pai2020").report
+    assert before is not None
+    assert after is not None
+    assert after.tables["jobs"].kept == before.tables["jobs"].kept + 1
+    assert after.tables["jobs"].joined["sensor"] == before.tables["jobs"].joined["sensor"]
 
 
 def test_orphans_are_counted_right_where_a_worker_runs_twice(pai_dump: Path) -> None:

@@ -179,8 +179,9 @@ def _joined(
 def _with_sensors(dump: Dump, rows: ibis.Table) -> ibis.Table:
     """Join sensors per worker; one with several GPUs has a row per GPU, which are added up."""
     sensors = _columns(dump, "sensor")
+    per_row = None if sensors is None else sensors.drop("gpu_name")
     try:
-        return _joined(dump, rows, sensors, _WORKER, "sensor", _NAMED)
+        return _joined(dump, rows, per_row, _WORKER, "sensor", _NAMED)
     except FanOutError:
         if sensors is None or dump.repeats(sensors, [*_WORKER, "gpu_name"]).values:
             raise
