@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MinClusterSizeOption = Annotated[
     int | None,
     typer.Option(
-        help="Fewest jobs of a profile. [default: tree 1 %, smaller if it sets more apart; others 0.3 %, at least 15]"
+        help="Fewest jobs of a profile. [default: tree about 1 %, others 0.3 % of the jobs]"
     ),
 ]
 MinSamplesOption = Annotated[
