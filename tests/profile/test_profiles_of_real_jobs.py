@@ -31,7 +31,15 @@ def test_most_real_jobs_are_watched_and_placed_by_their_predicted_profile(
     late = watch_running(ran, wide, classifier, now_s=now_s + 60 * 86_400.0)
     assert np.mean([one.metric == "duration_s" for one in late]) > 0.5
     later = jobs.loc[jobs["start_s"] > now_s, known_at_submit(map(str, jobs.columns))]
-    assert np.mean([one != UNKNOWN for one in classifier.likely(later)]) > 0.9
+    assert (
+        np.mean(
+            [
+                one != UNKNOWN
+                for one in classifier.assign(later, partial=True, likely=True)["profile"]
+            ]
+        )
+        > 0.9
+    )
     asked = later.iloc[0].dropna().to_dict()
     rows, alike = rank_for_job(past, asked, predicted=(profiler, classifier))
     assert (rows[0]["rank"], "predicted with probability" in alike) == (1, True)

@@ -121,14 +121,12 @@ def rank_for_job(
     if predicted is not None:
         profiler, classifier = predicted
         asked = pd.DataFrame([dict(job)])
-        told = classifier.assign(asked, partial=True).iloc[0]
+        told = classifier.assign(asked, partial=True, likely=True).iloc[0]
         known = {str(one.profile): one.profile for one in profiler.profiles_}
-        likely = classifier.likely(asked)[0]
-        if likely in known:
+        if (likely := str(told["profile"])) in known:
             chosen, basis = jobs_of_profile(profiler, history, known[likely])
             rows = rank_node_types(chosen, column=named, enough=enough)
-            why = str(told["reason"]).removesuffix("; too unsure to name one")
-            basis += f", predicted with probability {told['probability']:.2f}: {why}"
+            basis += f", predicted with probability {told['probability']:.2f}: {told['reason']}"
             return _filtered(rows, history, job, named), basis
         unknown = f", as its profile is unknown ({told['reason']})"
     chosen, basis = _alike(history, job, named)

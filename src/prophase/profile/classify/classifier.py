@@ -123,10 +123,20 @@ class ProfileClassifier:
         best = self.predict_proba(jobs, partial=partial).argmax(axis=1)
         return np.asarray(np.array(self.classes_)[best])
 
-    def assign(self, jobs: pd.DataFrame, *, partial: bool = False) -> pd.DataFrame:
+    def assign(
+        self, jobs: pd.DataFrame, *, partial: bool = False, likely: bool = False
+    ) -> pd.DataFrame:
         """Return profile, probability and reason of each job; *unknown* where it is unsure.
 
         A job none of whose metadata was ever seen is unknown at any probability.
+
+        Parameters
+        ----------
+        partial : bool, default=False
+            Answer also where some of the metadata columns are absent.
+        likely : bool, default=False
+            Name a profile that is likelier than all others together. That names more jobs, and
+            more of them wrongly: it is for answers that say the probability, or measure the error.
 
         Returns
         -------
@@ -141,7 +151,7 @@ class ProfileClassifier:
         probability = found[np.arange(len(best)), best]
         seen = self.encoding_.codes(words) >= 0
         nothing = ~seen.any(axis=1)
-        unsure = probability < self.threshold_.value
+        unsure = probability < (FALLBACK if likely else self.threshold_.value)
         candidate = np.array([self.classes_[code] for code in best], dtype=object)
         rows = zip(words.values.tolist(), seen.tolist(), unsure.tolist(), strict=True)
         return pd.DataFrame(
@@ -154,16 +164,6 @@ class ProfileClassifier:
             },
             index=jobs.index,
         )
-
-    def likely(self, jobs: pd.DataFrame) -> list[str]:
-        """Return the profile of each job that is likelier than all others together, else unknown.
-
-        Columns may be absent. It names more jobs than :meth:`assign`, and more of them wrongly: it
-        is for answers whose own error is measured.
-        """
-        told = self.assign(jobs, partial=True)
-        named = (told["seen"] > 0) & (told["probability"] >= FALLBACK)
-        return [str(one) for one in told["candidate"].where(named, UNKNOWN)]
 
     def save(self, path: Path | str) -> str:
         """Write the classifier to one file and return its checksum."""

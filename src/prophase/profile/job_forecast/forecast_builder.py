@@ -245,7 +245,7 @@ def _profile(classifier: ProfileClassifier | None, columns: JsonMapping) -> Prof
     if not any(name in job for name in classifier.columns_):
         reason = f"none of {', '.join(classifier.columns_)} is given, which predict the profile"
         return ProfileForecast("unknown", 0.0, reason)
-    row = classifier.assign(job, partial=True).iloc[0]
+    row = classifier.assign(job, partial=True, likely=True).iloc[0]
     return ProfileForecast(str(row["profile"]), float(row["probability"]), str(row["reason"]))
 
 
