@@ -113,7 +113,7 @@ def watch_running(
     if running.empty:
         return []
     now = _latest(jobs, usage) if now_s is None else now_s
-    told = classifier.assign(running, partial=True, likely=True)["profile"]
+    told = classifier.assign(running, partial=True, likely=True)["profile"].astype(str)
     known = {str(one.profile): one for one in profiles}
     samples = _by_job(usage)
     found = []
@@ -140,7 +140,7 @@ def as_predicted(
     Metadata predicts some profiles wrongly. What 98 of 100 jobs *of* a profile keep within is then
     narrower than what 98 of 100 jobs do that are *taken for* it, and a running job is one of those.
     """
-    told = classifier.assign(done, partial=True, likely=True)["profile"].to_numpy()
+    told = classifier.assign(done, partial=True, likely=True)["profile"].astype(str).to_numpy()
     found = []
     for one in profiles:
         own = done[told == str(one.profile)]
@@ -177,7 +177,7 @@ def false_alarms(
         return Estimate(math.nan, reason=f"fewer than {_FEWEST_HELD} completed jobs")
     first, last = done[: 2 * len(done) // 3], done[2 * len(done) // 3 :]
     known = {str(one.profile): one for one in as_predicted(profiles, first, classifier)}
-    told = classifier.assign(last, partial=True, likely=True)["profile"]
+    told = classifier.assign(last, partial=True, likely=True)["profile"].astype(str)
     rows = [(job, known[label]) for (_, job), label in zip(last.iterrows(), told, strict=True)
             if label in known]  # fmt: skip
     if not rows:

@@ -88,10 +88,10 @@ def _read_fields(
         column = ALIASES.get(name.lower(), name)
         known = JOBS.get(column)
         if known is None and (meant := _meant(name)) is not None:
-            known, unit = meant
+            known, factor = meant
             column = known.name
-            if unit is not None and isinstance(value, int | float):
-                value = f"{value}{unit}"
+            if isinstance(value, int | float) and factor != 1.0:
+                value *= factor
             if known.known != "after":
                 notes.append(f"{name} is read as {column}.")
         if known is None:
@@ -111,8 +111,8 @@ def _read_fields(
     return columns, tuple(notes)
 
 
-def _meant(name: str) -> tuple[Column, str | None] | None:
-    """Return the column that a name means which is neither ours nor an everyday one."""
+def _meant(name: str) -> tuple[Column, float] | None:
+    """Return the column that a foreign name means, and what its numbers are times."""
     # few jobs have such a name, and one job is to be answered soon
     from prophase.trace.mapping.column_matches import column_named
 

@@ -133,14 +133,14 @@ def _best(table: str, looks: Sequence[ColumnTraits]) -> dict[str, ColumnMatch]:
     return chosen
 
 
-def column_named(name: str) -> tuple[Column, str | None] | None:
-    """Return which column of the job table a foreign name means, and the unit that it states.
+def column_named(name: str) -> tuple[Column, float] | None:
+    """Return which column of the job table a foreign name means, and what its numbers are times.
 
     Examples
     --------
-    >>> column, unit = column_named("mem_per_pod_GB")
-    >>> column.name, unit
-    ('request_memory_gib', 'GB')
+    >>> column, factor = column_named("mem_per_pod_MiB")
+    >>> column.name, factor
+    ('request_memory_gib', 0.0009765625)
     >>> column_named("colour") is None
     True
     """
@@ -152,7 +152,12 @@ def column_named(name: str) -> tuple[Column, str | None] | None:
     ]
     if not found:
         return None
-    return min(found, key=lambda entry: entry[0])[1], look.unit
+    column = min(found, key=lambda entry: entry[0])[1]
+    if look.unit is None:
+        return column, 1.0
+    # memory in percent says no amount
+    known = look.unit.lower() in CONVERTIBLE.get(column.unit or "", {})
+    return (column, factor_to(str(column.unit), look.unit)) if known else None
 
 
 def _use_is_peak(chosen: dict[str, ColumnMatch]) -> None:
