@@ -20,3 +20,14 @@ def test_names_of_other_tables_are_read_by_what_they_mean_and_a_note_says_so() -
 def test_two_names_for_one_column_are_refused() -> None:
     with pytest.raises(InputError, match="gpu_num says request_gpus a second time"):
         from_fields({"gpus": 1, "gpu_num": 2}, form="YAML", where="job.yaml")
+
+
+@pytest.mark.parametrize("value", [65_536, 65_536.0, "65536", "64 GiB"])
+def test_the_unit_of_a_foreign_name_counts_for_bare_numbers_also_as_text(value: object) -> None:
+    found = from_fields({"mem_MiB": value}, form="CSV row", where="job.csv")
+    assert found.columns["request_memory_gib"] == 64.0
+
+
+def test_true_is_no_amount_of_a_foreign_name() -> None:
+    with pytest.raises(InputError, match="mem_MiB"):
+        from_fields({"mem_MiB": True}, form="YAML", where="job.yaml")

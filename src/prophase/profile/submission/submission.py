@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,8 +91,10 @@ def _read_fields(
         if known is None and (meant := _meant(name)) is not None:
             known, factor = meant
             column = known.name
-            if isinstance(value, int | float) and factor != 1.0:
-                value *= factor
+            if factor != 1.0 and not isinstance(value, bool):
+                # cells of a CSV are text; what has a unit of its own is left to its parser
+                with suppress(TypeError, ValueError, OverflowError):
+                    value = float(value) * factor
             if known.known != "after":
                 notes.append(f"{name} is read as {column}.")
         if known is None:
