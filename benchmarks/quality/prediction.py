@@ -70,6 +70,9 @@ X2_TIE, R2_TIE = 1.0, 0.02
 SHOWN = ("within_x2_pct", "r2_log", "coverage_90_pct")
 ERRORS = ("median_ape_pct", "within_20_pct")
 ALSO_SHOWN = (*ERRORS, "range_factor_median", "interval_score_log")
+LOWER_IS_BETTER = ("median_ape_pct", "interval_score_log")
+#: recorded of every trace
+PER_TRACE = (*SHOWN, "within_20_pct", "interval_score_log")
 #: group jobs by measured use, which only the PAI rows have
 PROFILED = tuple(name for name in METHODS if name.startswith("profile-"))
 #: a sentence encoder beside the words, if it is installed
@@ -129,12 +132,17 @@ def note(
         if key == "coverage_90_pct":
             remark = _ranges([run[method] for run in runs])
         else:
-            pick = min if key == "median_ape_pct" else max
+            pick = min if key in LOWER_IS_BETTER else max
             rivals = [
                 pick((run[base][key], base) for base in run if base in BASELINES) for run in runs
             ]
             best_values = [value for value, _ in rivals]
             best = "best of " + ", ".join(dict.fromkeys(base for _, base in rivals))
+            remark = "; ".join(
+                f"{peer} " + ", ".join(f"{run[peer][key]:.4g}" for run in runs)
+                for peer in PEERS
+                if all(peer in run for run in runs)
+            )
         values = [run[method][key] for run in runs]
         record(Measurement(f"{name}: {method} {key}", "", values, best, best_values, data, remark))
 
@@ -228,6 +236,7 @@ def ahead(most: int = 0, traces: Sequence[str] = TRACES) -> None:
     runs: dict[str, Found] = {}
     for trace in traces:
         jobs = latest(jobs_of(trace), most)
+        of_trace: dict[bool, list[Found]] = {False: [], True: []}
         for cut in CUTS:
             try:
                 split = split_by_time(jobs, test_share=cut)
@@ -236,8 +245,13 @@ def ahead(most: int = 0, traces: Sequence[str] = TRACES) -> None:
                 print(f"{trace}, last {cut:.0%}: not judged: {cause}", flush=True)
                 continue
             train, test = jobs.iloc[split.train], jobs.iloc[split.test]
-            for online in (False, True):
-                runs[_title(f"{trace}, last {cut:.0%}", online)] = _beside(train, test, online)
+            for online, found in of_trace.items():
+                title = _title(f"{trace}, last {cut:.0%}", online)
+                runs[title] = _beside(title, train, test, online)
+                found.append(runs[title])
+        for online, found in of_trace.items():
+            if found:
+                note(_title(f"ahead {trace}", online), trace, found, PER_TRACE)
     sum_up("ahead" if traces == TRACES else f"ahead, {', '.join(traces)}", runs)
 
 
@@ -250,7 +264,9 @@ def clusters(most: int = 0) -> None:
         clocks = [name for name in ("submit_s", "start_s", "end_s") if name in test]
         test = test.assign(**{name: test[name] + later for name in clocks})
         for online in (False, True):
-            runs[_title(f"{first} to {second}", online)] = _beside(train, test, online)
+            title = _title(f"{first} to {second}", online)
+            runs[title] = _beside(title, train, test, online)
+            note(title, f"{first}, {second}", [runs[title]], PER_TRACE)
     sum_up("clusters", runs)
 
 
@@ -258,10 +274,14 @@ def _title(what: str, online: bool) -> str:
     return f"{what}, {'online' if online else 'learnt once'}"
 
 
-def _beside(train: pd.DataFrame, test: pd.DataFrame, online: bool) -> Found:
+def _beside(title: str, train: pd.DataFrame, test: pd.DataFrame, online: bool) -> Found:
+    """Judge and show the default beside simple rules; learnt once also beside the peers."""
     found = judged(train, test, ["default", "global-median", "backoff-median", "recent-median",
                                  "time-limit"], online=online)  # fmt: skip
-    return found if online else {**found, **peers(train, test)}
+    if not online:
+        found |= peers(train, test)
+    show(title, found)
+    return found
 
 
 def sum_up(part: str, runs: dict[str, Found]) -> None:
@@ -270,7 +290,6 @@ def sum_up(part: str, runs: dict[str, Found]) -> None:
     scores: dict[str, list[bool]] = {}
     points: dict[str, list[bool]] = {}
     for title, found in runs.items():
-        show(title, found)
         if "default" not in found:
             continue
         own, rivals = found["default"], [found[n] for n in ("global-median", "backoff-median")]
@@ -291,7 +310,7 @@ def sum_up(part: str, runs: dict[str, Found]) -> None:
                 own["within_x2_pct"] >= other["within_x2_pct"] - X2_TIE
             )
         if not tied[-1]:
-            print(f"  behind: {x2:.1f} within a factor of two and R2 {r2:.3f} were possible")
+            print(f"{title}: behind: {x2:.1f} within a factor of two and R2 {r2:.3f} were possible")
     for what, held in (
         ("ties or wins against global and back-off median", tied),
         ("covers 88 to 92 %", covered),
