@@ -21,18 +21,29 @@ misses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Array, Bools, Floats, Ints
 from prophase.plural import counted, listed
 from prophase.profile.predict.back_off_keys import spoken_column
 from prophase.profile.predict.expert_weights import ExpertWeights
+from prophase.profile.predict.experts import (
+    FAMILIAR,
+    FORESTS,
+    PRIOR,
+    Expert,
+    bases,
+    familiarity,
+    of_forests,
+    of_memories,
+    of_outcomes,
+    of_rows,
+)
 from prophase.profile.predict.history import History, Question
 from prophase.profile.predict.leading_point import (
     SIMPLE,
@@ -49,7 +60,8 @@ from prophase.profile.predict.leaf_forest import (
     matrix,
     rows_for_forests,
 )
-from prophase.profile.predict.memory import RECENT, SAMPLED, Recall
+from prophase.profile.predict.left_out_owners import owner_level, turns
+from prophase.profile.predict.memory import Recall
 from prophase.profile.predict.point_and_range import (
     STRANGER,
     Match,
@@ -64,7 +76,6 @@ from prophase.profile.predict.pooled_distribution import (
     POOLED,
     best_points,
     densities,
-    evenly,
     learn_weights,
     pooled,
 )
@@ -74,35 +85,13 @@ from prophase.profile.predict.training_features import (
     PART,
     features,
     lessons,
-    recent_backoff,
-    shrunk,
     strangers,
 )
 from prophase.profile.predict.word_memory import WordRecall
 from prophase.profile.predict.yes_no_target import BoostedChance, ShareCalibrator
 
-#: weights of the experts before any outcome is known
-_PRIOR = {
-    "outcome": 3.0,
-    "from_shrunk": 3.0,
-    "from_recent": 3.0,
-    "from_limit": 3.0,
-    "from_words": 3.0,
-    "boosted": 9.0,
-    "key": 1.0,
-    "key_lately": 1.0,
-    "words": 1.0,
-    "meaning": 1.0,
-    "user": 1.0,
-    "all": 1.0,
-    "all_lately": 1.0,
-}
-_FORESTS = ("outcome", "from_shrunk", "from_recent", "from_limit", "from_words")
-#: how often the finest key was seen decides whose opinion counts: once or twice, a few times,
-#: often, very often
-_FAMILIAR = (3, 12, 60)
-#: and of an unknown owner or application, where that is known to be told
-_STRANGE = len(_FAMILIAR) + 1
+#: whose weights count of an unknown owner or application, where that is known to be told
+_STRANGE = len(FAMILIAR) + 1
 #: places of the distribution that are kept
 _STEPS = 64
 _PLACES = ((np.arange(_STEPS) + 0.5) / _STEPS * POOLED).astype(int)
@@ -126,19 +115,10 @@ _WON = 0.1
 #: parts of a long history that forests are grown on, a part of their trees on each
 _PARTS = (1, 2, 3, 4, 6, 8, 12)
 _MOST_STRANGERS = 1_500
-#: columns of which whole values are left out, one of them; how many it has at least, and in how
-#: many turns
-_LEFT_OUT = ("workload", "group", "user")
-_FEWEST_OWNERS, _TURNS = 3, 5
 _OWNERS = {"user", "group"}
-#: jobs that the forests of a turn learn from
-_MOST_OTHERS = 10_000
-
 _ALIKE = {False: "the same words", True: "words of nearly the same meaning"}
 #: a word per job that says how well it is known
 Strata = NDArray[np.str_]
-#: outcomes of some rows: how many of each
-Expert = Callable[[Ints, int], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +154,7 @@ class Mixture(Predictor):
         most = count if most is None else most
         if self.yes_no_:
             most = PART
-        names = [name for name in _FORESTS if name in self.weights_.names]
+        names = [name for name in FORESTS if name in self.weights_.names]
         wanted = min(count, most) / PART
         parts = next((one for one in _PARTS if one >= wanted), _PARTS[-1])
         # of a very long history each forest has parts of its own
@@ -184,11 +164,11 @@ class Mixture(Predictor):
         taught = lessons(question, values, self.random_state, most, parts * forests, among)
         for part, (lesson, answers) in enumerate(taught):
             asked = strangers(lesson, self.history_.levels, self.random_state + part)
-            seen, bases = self._lesson(asked)
+            seen, from_ = self._lesson(asked)
             for name in names[part % forests :: forests]:
-                seed = self.random_state + _FORESTS.index(name) + part * len(_FORESTS)
+                seed = self.random_state + FORESTS.index(name) + part * len(FORESTS)
                 forest = LeafForest(fewest=fewest, trees=TREES // parts, random_state=seed)
-                grown.setdefault(name, []).append(forest.fit(seen, answers - bases[name]))
+                grown.setdefault(name, []).append(forest.fit(seen, answers - from_[name]))
         self.forests_ = {name: LeafForest.joined(grown[name]) for name in names}
         if self.yes_no_:
             self.boosted_ = BoostedChance(random_state=self.random_state).fit(seen, answers)
@@ -196,12 +176,12 @@ class Mixture(Predictor):
     def _lesson(self, asked: Question) -> tuple[Floats, Mapping[str, Floats]]:
         """Return what forests see of jobs, and what their outcomes are measured from."""
         recall, words = self.history_.recall(asked), self._words(asked)
-        return features(asked, recall, words), _bases(asked, recall, words)
+        return features(asked, recall, words), bases(asked, recall, words)
 
     def _calibrate(self, question: Question, values: Floats, end: Floats) -> None:
         """Judge later parts of the history from before them, then learn from all of it."""
         self.variance_ = max(float(np.var(values)), 1e-6)
-        self.owners_ = self._owners(question)
+        self.owners_ = owner_level(self.history_, question)
         self.weights_ = self._first_weights(question)
         scale = float(np.sqrt(self.variance_))
         self.calibrator_ = ShareCalibrator() if self.yes_no_ else LevelCalibrator(scale)
@@ -224,8 +204,8 @@ class Mixture(Predictor):
         self._learn(question, values)
 
     def _first_weights(self, question: Question) -> ExpertWeights:
-        names = tuple(name for name in _PRIOR if self._bears(name, question))
-        prior = np.array([_PRIOR[name] for name in names])
+        names = tuple(name for name in PRIOR if self._bears(name, question))
+        prior = np.array([PRIOR[name] for name in names])
         return ExpertWeights(names, prior, _STRANGE + (self.owners_ is not None))
 
     def _meanings_win(self, folds: list[_Fold], question: Question, values: Floats) -> bool:
@@ -304,45 +284,13 @@ class Mixture(Predictor):
     def _fold(self, rows: Ints, asked: Question) -> _Fold:
         return _Fold(rows, asked, self.forests_, getattr(self, "boosted_", None), self.history_)
 
-    def _owners(self, question: Question) -> int | None:
-        """Return the level whose keys are left out in turn: the coarsest that has several."""
-        if not self.history_.text.names:
-            return None
-        found: list[tuple[int, int]] = []
-        for column in _LEFT_OUT:
-            level = self.history_.level_of(column)
-            if level is not None:
-                _, jobs = np.unique(question.keys[level], return_counts=True)
-                owners = int((jobs >= FEWEST_FINISHED).sum())
-                if owners >= _FEWEST_OWNERS:
-                    found.append((owners, level))
-        return min(found)[1] if found else None
-
     def _strange_folds(self, question: Question, values: Floats, end: Floats) -> list[_Fold]:
         """Leave out whole owners or applications: their jobs, asked as if they came now."""
         if self.owners_ is None:
             return []
-        owners, code, jobs = np.unique(
-            question.keys[self.owners_], return_inverse=True, return_counts=True
-        )
-        turn, held = np.empty(len(owners), dtype=np.int64), np.zeros(min(len(owners), _TURNS))
-        for owner in np.argsort(-jobs, kind="stable").tolist():
-            turn[owner] = int(np.argmin(held))
-            held[turn[owner]] += jobs[owner]
-        draw = np.random.default_rng(self.random_state)
-        # as many jobs of each: those of one owner are alike
-        order = draw.permutation(len(values))
-        rank = pd.Series(code[order]).groupby(code[order]).cumcount().to_numpy()
-        each = -(-_MOST_STRANGERS // len(owners))
-        judged = np.zeros(len(values), dtype=np.bool_)
-        judged[order[rank < each][: 2 * _MOST_STRANGERS]] = True
         newest = float(end[np.isfinite(end)].max(initial=question.arrival[-1]))
         found = []
-        for place in range(len(held)):
-            others = np.flatnonzero(turn[code] != place)
-            left_out = np.flatnonzero((turn[code] == place) & judged)
-            if len(others) > _MOST_OTHERS:
-                others = np.sort(draw.choice(others, _MOST_OTHERS, replace=False))
+        for others, left_out in turns(question.keys[self.owners_], self.random_state):
             now = np.full(len(left_out), np.inf)
             asked = replace(question.rows(left_out, now), arrival=np.full(len(now), newest))
             found.append(self._fold_of(question, values, end, others, left_out, asked))
@@ -608,14 +556,14 @@ class Mixture(Predictor):
         for one in np.unique(which).tolist():
             rows = np.flatnonzero(which == one)
             steps[rows] = pooled(
-                {name: _of_rows(expert, rows) for name, expert in experts.items()},
+                {name: of_rows(expert, rows) for name, expert in experts.items()},
                 dict(zip(experts, weights[one].tolist(), strict=True)),
             )[:, _PLACES]
         return steps
 
     def _cells(self, recall: list[Recall]) -> Ints:
         """Return whose weights each job gets: by how familiar it is, and apart if a stranger."""
-        cell = _familiarity(recall)
+        cell = familiarity(recall)
         if self.owners_ is None:
             return cell
         strange = self._kinds(strata_of(self.history_.levels, recall), recall) == STRANGER
@@ -643,67 +591,15 @@ class Mixture(Predictor):
         seen = features(question, recall, words)
         # boosted trees are asked through XGBoost in any case
         data = matrix(seen) if self.yes_no_ else rows_for_forests(seen)
-        bases = _bases(question, recall, words)
-        told = {
-            name: outcomes + bases[name][:, None]
-            for name, outcomes in LeafForest.outcomes_of(self.forests_, data).items()
-        }
-        if "from_limit" in told:
-            # how far from its limit a job ends says nothing of one that has none; and jobs with far
-            # larger limits do not say that one with a small limit is over before it has begun
-            given = _has_limit(question)[:, None]
-            ends = np.maximum(told["from_limit"], np.log(self.floor_))
-            told["from_limit"] = np.where(given, ends, told["from_shrunk"])
-        found = {name: _of_forest(outcomes) for name, outcomes in told.items()}
+        from_ = bases(question, recall, words)
+        found = of_forests(self.forests_, data, from_, question, self.floor_)
         if self.yes_no_:
-            found["boosted"] = _of_forest(self.boosted_.outcomes(data, POOLED))
-        owner = next(
-            (place for word in ("user", "group")
-             if (place := self.history_.level_of(word)) is not None),
-            len(recall) - 1,
-        )  # fmt: skip
-        whole = recall[-1]
-        everything = whole.sample, np.minimum(whole.count, SAMPLED)
-        lately = np.sort(whole.values, axis=1), np.minimum(whole.count, RECENT)
-        key, key_lately = _of_finest_key(recall)
-        own = recall[owner]
-        known = own.count > 0
-        user = (
-            np.where(known[:, None], own.sample, everything[0]),
-            np.where(known, np.minimum(own.count, SAMPLED), everything[1]),
-        )
-        memories = {
-            "key": key, "key_lately": key_lately, "user": user, "all": everything,
-            "all_lately": lately,
-        }  # fmt: skip
+            found["boosted"] = of_outcomes(self.boosted_.outcomes(data, POOLED))
+        levels = (self.history_.level_of(word) for word in ("user", "group"))
+        owner = next((level for level in levels if level is not None), None)
         meaning = self.history_.recall_meanings(question, self.variance_)
-        for name, told_by in (("words", words), ("meaning", meaning)):
-            if told_by is not None:
-                memories[name] = (
-                    np.where(told_by.known[:, None], told_by.sample, everything[0]),
-                    np.where(told_by.known, SAMPLED, everything[1]),
-                )
-        found |= {name: _of_memory(*memory) for name, memory in memories.items()}
+        found |= of_memories(recall, owner, {"words": words, "meaning": meaning})
         return {name: found[name] for name in self.weights_.names}
-
-
-def _of_rows(expert: Expert, rows: Ints) -> Callable[[int], Floats]:
-    return lambda count: expert(rows, count)
-
-
-def _of_forest(outcomes: Floats) -> Expert:
-    """Return some of the outcomes of a forest, from all of its trees."""
-    held = outcomes.shape[1]
-
-    def some(rows: Ints, count: int) -> Floats:
-        chosen = ((np.arange(count) + 0.5) * held / count).astype(int)
-        return np.asarray(outcomes[rows[:, None], chosen])
-
-    return some
-
-
-def _of_memory(ordered: Floats, held: Ints) -> Expert:
-    return lambda rows, count: evenly(ordered[rows], held[rows], count)
 
 
 def _replaced(values: Array, rows: Ints, others: Sequence[object] | Floats) -> Array:
@@ -711,41 +607,3 @@ def _replaced(values: Array, rows: Ints, others: Sequence[object] | Floats) -> A
     made = values.copy()
     made[rows] = others
     return made
-
-
-def _bases(
-    question: Question, recall: list[Recall], words: WordRecall | None
-) -> Mapping[str, Floats]:  # fmt: skip
-    """Return what each forest's outcomes are measured from."""
-    pulled, recent = shrunk(recall), recent_backoff(recall)
-    known = _has_limit(question)
-    # jobs without a limit are measured from what is usual, which keeps the scale
-    from_limit = np.where(known, np.log(np.where(known, question.limit_s, 1.0)), pulled)
-    bases = {
-        "outcome": np.zeros(len(pulled)),
-        "from_shrunk": np.nan_to_num(pulled),
-        "from_recent": np.nan_to_num(recent),
-        "from_limit": np.nan_to_num(from_limit),
-    }
-    if words is not None:
-        bases["from_words"] = np.nan_to_num(np.where(words.known, words.mean, pulled))
-    return bases
-
-
-def _has_limit(question: Question) -> Bools:
-    return np.isfinite(question.limit_s) & (question.limit_s > 0)
-
-
-def _familiarity(recall: list[Recall]) -> Ints:
-    """Return 0, 1, ... by how many finished jobs share the finest key that has any."""
-    _, count = finest(recall)
-    return np.digitize(count, _FAMILIAR)
-
-
-def _of_finest_key(recall: list[Recall]) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-    """Return the past of the finest key that has any, all along and lately, in order of size."""
-    place, held = finest(recall)
-    rows = np.arange(len(place))
-    whole = np.array([part.sample for part in recall])[place, rows]
-    recent = np.sort(np.array([part.values for part in recall])[place, rows], axis=1)
-    return (whole, np.minimum(held, SAMPLED)), (recent, np.minimum(held, RECENT))
