@@ -210,8 +210,7 @@ def judge_slo(model: JobModel, rules: Sequence[SloRule], jobs: pd.DataFrame) -> 
     """
     metrics = dict.fromkeys(rule.metric for rule in rules)
     model.check_targets(list(metrics))
-    model.refuse_foreign(jobs)
-    answers = {metric: model.predictors[metric].predict(jobs) for metric in metrics}
+    answers = {metric: model.predict(jobs, [metric]) for metric in metrics}
     parts, summaries = [], []
     for rule in rules:
         chosen = rule.applies(jobs)

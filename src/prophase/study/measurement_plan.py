@@ -16,7 +16,7 @@ from prophase.errors import InputError, MissingExtraError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
-from prophase.profile.predict.methods import predictor_named
+from prophase.profile.predict.job_model import learn
 from prophase.profile.predict.predictor import FEWEST_FINISHED
 from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate, months_in
@@ -254,12 +254,10 @@ def _answers(
     history: pd.DataFrame, asked: pd.DataFrame, target: str, random_state: int
 ) -> pd.DataFrame:
     try:
-        predictor = predictor_named("default", random_state=random_state).fit(history, target)
+        model = learn(history, [target], random_state=random_state)
     except MissingExtraError:
-        predictor = predictor_named("backoff-median", random_state=random_state).fit(
-            history, target
-        )
-    return predictor.predict(asked)
+        model = learn(history, [target], method="backoff-median", random_state=random_state)
+    return model.predict(asked, [target])
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ import pytest
 from prophase.errors import InputError
 from prophase.profile.predict.error_measures import measure
 from prophase.profile.predict.evaluation import evaluate
+from prophase.profile.predict.job_model import learn
 
 
 def answers(value: list[float], low: list[float], high: list[float]) -> pd.DataFrame:
@@ -65,3 +66,23 @@ def test_test_jobs_without_an_outcome_are_refused(jobs: pd.DataFrame) -> None:
 def test_usage_can_be_the_target(jobs: pd.DataFrame) -> None:
     found = evaluate(jobs[:900], jobs[900:], ["default"], target="memory_peak_gib").methods
     assert found["default"]["median_ape_pct"] < 30
+
+
+@pytest.mark.parametrize("lacking", [[], ["user"]])
+def test_what_is_judged_is_what_a_user_is_told(jobs: pd.DataFrame, lacking: list[str]) -> None:
+    train, test = jobs[:500], jobs[500:].drop(columns=lacking)
+    judged = evaluate(train, test, ["default"]).answers["default"]
+    told = learn(train, ["duration_s"]).predict(test.loc[judged.index])
+    pd.testing.assert_frame_equal(judged, told)
+
+
+def test_a_value_is_new_until_a_job_that_has_it_ends(jobs: pd.DataFrame) -> None:
+    train, test = jobs[:500], jobs[500:].assign(user="eve")
+    later = evaluate(train, test, ["backoff-median"], online=True, ordered=True)
+    answers = later.answers["backoff-median"]
+    reach = np.log(answers["high"] / answers["low"])
+    model = learn(train, ["duration_s"], method="backoff-median")
+    model.update(test)
+    in_hindsight = model.predict(test.loc[answers.index])
+    assert reach.iloc[0] > np.log(in_hindsight["high"] / in_hindsight["low"]).iloc[0]
+    assert "order_by" in answers

@@ -89,3 +89,34 @@ def test_jobs_that_end_at_once_or_run_long_are_told_as_such() -> None:
     assert early.within < 10
     assert 5000 < early.otherwise < 9000
     assert any("the others run about" in line for line in found.lines())
+
+
+def test_what_becomes_known_later_is_strange_until_then() -> None:
+    history = pd.DataFrame(
+        {
+            "user": ["ann", "bob", "ann"], "request_gpus": [2.0, 4.0, 1.0],
+            "end_s": [100.0, 200.0, 300.0],
+        }
+    )  # fmt: skip
+    job = pd.DataFrame({"user": ["bob"] * 4, "request_gpus": [1.0] * 4})
+    moments = np.array([50.0, 200.0, 250.0, 301.0])
+    whole = SeenValues.of(history)
+    assert whole.novelty(job, moments).strange.tolist() == [2, 2, 1, 0]
+    in_parts = SeenValues.of(history[:1]).joined(history[2:]).joined(history[1:2])
+    assert in_parts.novelty(job, moments).strange.tolist() == [2, 2, 1, 0]
+
+
+def test_an_attribute_that_numbers_the_rows_is_not_learnt_from() -> None:
+    rows = 200
+    history = pd.DataFrame(
+        {
+            "user": ["ann", "bob"] * 100, "attr_row": np.arange(rows),
+            "attr_size": [1.0, 5.0] * 100, "submit_s": 100.0 * np.arange(rows),
+            "duration_s": [500.0, 50.0] * 100,
+        }
+    )  # fmt: skip
+    model = learn(history, method="backoff-median")
+    assert "attr_size" in model.told_apart
+    assert "attr_row" not in model.told_apart
+    job = {"user": "ann", "attr_row": 900.0, "attr_size": 5.0}
+    assert model.seen.novelty(pd.DataFrame([job])).strange.tolist() == [0]

@@ -24,8 +24,8 @@ from prophase.profile.job_forecast.forecast import (
     unit_of,
 )
 from prophase.profile.predict.job_model import JobModel
+from prophase.profile.predict.missing_columns import filled_ends
 from prophase.profile.predict.predictor import LEVELS, Distribution, expected
-from prophase.profile.predict.range_probability import put_together
 from prophase.profile.predict.submit_columns import Columns, limits
 from prophase.profile.submission.submission import Submission, from_fields
 from prophase.result import Result
@@ -158,9 +158,12 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
     # what the job itself says decides how well it is known
     first = {name: values[0] for name, values in answers.items()}
     stratum = str(first["stratum"])
-    filled = {name: answers[name][asked.variants[0]] for name in ("value", "low", "high")}
-    ends = (np.array([end]) for end in put_together(filled))
-    value, low, high = (float(end[0]) for end in predictor.bounds_.recorded(*ends))
+    filled = {name: held[asked.variants[0]] for name, held in answers.items()}
+    job = np.zeros(len(filled["value"]), dtype=np.intp)
+    ends = filled_ends(
+        predictor, {n: held[:1] for n, held in answers.items()}, filled, job, job[:1]
+    )
+    value, low, high = (float(end[0]) for end in ends)
     said = Columns.of([asked.columns])
     novelty = model.seen.novelty(said)
     told = {name: np.array([end]) for name, end in

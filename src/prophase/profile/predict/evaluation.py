@@ -14,8 +14,8 @@ from prophase.errors import InputError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.predict.error_measures import measure
+from prophase.profile.predict.job_model import learn_all
 from prophase.profile.predict.learnable import learnable
-from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.submit_columns import arrivals, ends, is_yes_no, numbers, outcomes
 
 
@@ -88,14 +88,14 @@ def evaluate(
         if progress is not None:
             progress(name)
         began = time.perf_counter()
-        predictor = predictor_named(name, random_state=random_state).fit(sides.known, target)
+        model = learn_all(sides.known, [target], method=name, random_state=random_state)
         fitted = time.perf_counter()
         if online:
             # what ends later than a job's submission stays hidden from it
-            predictor.update(pd.concat([sides.later, judged]))
+            model.update(pd.concat([sides.later, judged]))
         asked = time.perf_counter()
         as_of: Literal["submit"] | None = "submit" if online else None
-        found = predictor.predict(judged, as_of, ordered=ordered)
+        found = model.predict(judged, [target], as_of, ordered=ordered)
         answered = time.perf_counter()
         measured[name] = {
             **measure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from prophase.plural import counted
 from prophase.profile.predict.methods import full_name, predictor_named
 from prophase.profile.predict.missing_columns import Exemplars, absent_columns, fill_table
 from prophase.profile.predict.packed_objects import Packer, Unpacker
-from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
+from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor, moments
 from prophase.profile.predict.seen_values import SeenValues
 from prophase.profile.predict.submit_columns import Columns, limits, numbers
 from prophase.short_form import ShortForm
@@ -31,7 +32,7 @@ from prophase.version import __version__
 
 KIND = "profile.predict"
 #: raised when what the tree of a model holds changes its meaning
-LAYOUT = 7
+LAYOUT = 8
 _PROBES = 8
 #: what is learned unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
@@ -73,7 +74,7 @@ class JobModel(ShortForm):
     #: targets that were left out, and why
     notes: tuple[str, ...] = ()
     #: values that the columns had in the history
-    seen: SeenValues = field(default_factory=lambda: SeenValues({}, {}))
+    seen: SeenValues = field(default_factory=SeenValues.nothing)
     #: jobs that stand in for what a job does not say
     exemplars: Exemplars = field(default_factory=lambda: Exemplars({}, {}))
 
@@ -133,7 +134,14 @@ class JobModel(ShortForm):
             "notes": list(self.notes),
         }
 
-    def predict(self, jobs: pd.DataFrame, targets: Sequence[str] | None = None) -> pd.DataFrame:
+    def predict(
+        self,
+        jobs: pd.DataFrame,
+        targets: Sequence[str] | None = None,
+        as_of: Floats | Literal["submit"] | None = None,
+        *,
+        ordered: bool = False,
+    ) -> pd.DataFrame:
         """Return one row per job and target, the targets of a job one after the other.
 
         Parameters
@@ -144,6 +152,11 @@ class JobModel(ShortForm):
             jobs like each.
         targets : sequence of str, optional
             Some of :attr:`targets`, all if not given.
+        as_of : "submit" or array, optional
+            Use only what was known before this moment: of each job's own submission, or the
+            given ones. Without it, everything counts.
+        ordered : bool, default=False
+            Add ``order_by``, the number that a scheduler ranks jobs by.
 
         Returns
         -------
@@ -153,12 +166,16 @@ class JobModel(ShortForm):
         """
         wanted = self.check_targets(targets)
         self.refuse_foreign(jobs)
-        filled = fill_table(self.exemplars, jobs)
-        novelty = self.seen.novelty(jobs)
+        moment = moments(jobs, as_of)
+        filled = fill_table(self.exemplars, jobs, apart=moment is not None)
+        novelty = self.seen.novelty(jobs, moment)
         parts = []
         for target in wanted:
             predictor = self.predictors[target]
-            answers = predictor.answers(jobs) if filled is None else filled.answers(predictor, jobs)
+            if filled is None:
+                answers = predictor.answers(jobs, moment, ordered=ordered)
+            else:
+                answers = filled.answers(predictor, jobs, moment, ordered=ordered)
             told = novelty.told(answers, predictor.bounds_, limits(jobs), yes_no=predictor.yes_no_)
             found = pd.DataFrame(told, index=jobs.index)
             if len(wanted) == 1:
@@ -325,7 +342,22 @@ def learn(
     from prophase.profile.predict.learnable import learnable
 
     history, found = learnable(history)
-    notes = list(found)
+    return learn_all(history, targets, method=method, random_state=random_state,
+                     data_hash=data_hash, progress=progress, notes=found)  # fmt: skip
+
+
+def learn_all(
+    history: pd.DataFrame,
+    targets: Sequence[str] | None = None,
+    *,
+    method: str = "default",
+    random_state: int = 0,
+    data_hash: str = "",
+    progress: Callable[[str], None] | None = None,
+    notes: Sequence[str] = (),
+) -> JobModel:
+    """Learn as :func:`learn` does, of a history that was looked at already (:mod:`learnable`)."""
+    notes = list(notes)
     wanted = list(dict.fromkeys(targets)) if targets else _usual(history, method, notes)
     if not wanted:
         raise InputError(

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Array
+from prophase.array_types import Array, Floats
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.range_probability import put_together_each
+from prophase.profile.predict.range_probability import beside_own, put_together_each
 from prophase.profile.predict.submit_columns import CLOCKS, Columns, submitted
 
 #: recent jobs that are kept
@@ -116,23 +116,43 @@ class FilledTable:
     #: which of the different jobs a row of the table is
     kind: NDArray[np.intp]
 
-    def answers(self, predictor: Predictor, asked: pd.DataFrame | Columns) -> dict[str, Array]:
+    def answers(
+        self, predictor: Predictor, asked: pd.DataFrame | Columns, as_of: Floats | None = None,
+        *, ordered: bool = False,
+    ) -> dict[str, Array]:  # fmt: skip
         """Return the predictor's answers to the jobs ``asked``, which were filled.
 
         How well a job is known is decided by what it says itself.
         """
-        found = predictor.answers(asked)
-        answers = predictor.answers(self.jobs)
-        filled = {name: answers[name] for name in ("value", "low", "high")}
-        if predictor.yes_no_:
-            means = pd.DataFrame(filled).groupby(self.stands_for).mean()
-            ends = means.to_numpy(dtype=np.float64).T
-        else:
-            ends = np.stack(predictor.bounds_.recorded(*put_together_each(filled, self.stands_for)))
+        found = predictor.answers(asked, as_of, ordered=ordered)
+        moment = None if as_of is None else as_of[self.stands_for]
+        answers = predictor.answers(self.jobs, moment, ordered=ordered)
+        ends = filled_ends(predictor, found, answers, self.stands_for, self.kind)
         silent = found["abstained"]
         for name, end in zip(("value", "low", "high"), ends, strict=True):
-            found[name] = np.where(silent, np.nan, end[self.kind])
+            found[name] = np.where(silent, np.nan, end)
+        if ordered:
+            mean = pd.Series(answers["order_by"]).groupby(self.stands_for).mean().to_numpy(float)
+            found["order_by"] = np.where(silent, np.nan, mean[self.kind])
         return found
+
+
+def filled_ends(
+    predictor: Predictor, own: Mapping[str, Array], filled: Mapping[str, Array],
+    stands_for: NDArray[np.intp], kind: NDArray[np.intp],
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
+    """Return point and range of jobs: of their own answers, and of those of the filled jobs.
+
+    ``stands_for`` is the kind of job that each filled one is, ``kind`` that of each job.
+    """
+    names = ("value", "low", "high")
+    if predictor.yes_no_:
+        columns = pd.DataFrame({name: filled[name] for name in names})
+        means = columns.groupby(stands_for).mean().to_numpy(dtype=np.float64)[kind]
+        return means[:, 0], means[:, 1], means[:, 2]
+    together = put_together_each({name: filled[name] for name in names}, stands_for)
+    value, low, high = beside_own(own, *(end[kind] for end in together))
+    return predictor.bounds_.recorded(value, low, high)
 
 
 def absent_columns(exemplars: Exemplars, jobs: pd.DataFrame | Columns) -> list[str]:
@@ -140,15 +160,22 @@ def absent_columns(exemplars: Exemplars, jobs: pd.DataFrame | Columns) -> list[s
     return [name for name in exemplars.columns if name not in jobs or _is_empty(jobs[name])]
 
 
-def fill_table(exemplars: Exemplars, jobs: pd.DataFrame | Columns) -> FilledTable | None:
-    """Return the jobs of a table with absent columns filled; None if none is absent."""
+def fill_table(
+    exemplars: Exemplars, jobs: pd.DataFrame | Columns, *, apart: bool = False
+) -> FilledTable | None:
+    """Return the jobs of a table with absent columns filled; None if none is absent.
+
+    Jobs that say the same are filled once, or each ``apart`` if they are asked at other moments.
+    """
     absent = absent_columns(exemplars, jobs)
     said = [name for name in exemplars.columns if name not in absent]
     if not absent or not said or not len(jobs):
         return None
     clocks = [name for name in (*CLOCKS, "start_s") if name in jobs]
     others = [str(name) for name in jobs.columns if name not in absent and name not in clocks]
-    kind, first = _different(jobs, said)
+    kind = first = np.arange(len(jobs))
+    if not apart:
+        kind, first = _different(jobs, said)
     held = {name: _values(jobs[name], first) for name in (*others, *clocks)}
     each = int(np.clip(_MOST // len(first), _FEWEST_EACH, _MOST_EACH))
     rows, stands_for = [], []

@@ -201,15 +201,16 @@ class Predictor(ABC):
             ``seen`` (finished jobs of the closest key), ``reason`` and ``abstained``,
             with the index of ``jobs``.
         """
-        told = self._tell(jobs, as_of)
-        found = pd.DataFrame(self._shown(told), index=jobs.index)
-        return found.assign(order_by=self._order_by(told)) if ordered else found
+        return pd.DataFrame(self.answers(jobs, as_of, ordered=ordered), index=jobs.index)
 
     def answers(
-        self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None
-    ) -> dict[str, Array]:
+        self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None,
+        *, ordered: bool = False,
+    ) -> dict[str, Array]:  # fmt: skip
         """Return the columns of :meth:`predict` as arrays; quicker for one job or a few."""
-        return self._shown(self._tell(jobs, as_of))
+        told = self._tell(jobs, as_of)
+        shown = self._shown(told)
+        return {**shown, "order_by": self._order_by(told)} if ordered else shown
 
     def answers_and_distribution(
         self, jobs: pd.DataFrame | Columns
@@ -304,7 +305,7 @@ class Predictor(ABC):
         self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None
     ) -> _Told:  # fmt: skip
         self._need_fit()
-        question = self.history_.ask(jobs, self._moments(jobs, as_of))
+        question = self.history_.ask(jobs, moments(jobs, as_of))
         of_job = np.arange(len(question))
         if len(question) > FEW and not self._reads_tables:
             first, of_job = question.different()
@@ -461,21 +462,6 @@ class Predictor(ABC):
         late = self._is_stale(question) if stale is None else np.full(len(values), stale)
         self.calibrator_.learn(answer, values, match.stratum, late, end)
 
-    def _moments(
-        self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None
-    ) -> Floats | None:
-        if as_of is None:
-            return None
-        if isinstance(as_of, str):
-            return arrivals(jobs)
-        moments = np.asarray(as_of, dtype=np.float64)
-        if moments.shape != (len(jobs),):
-            raise ParameterError(
-                f"as_of has shape {moments.shape}, but there are {counted(len(jobs), 'job')}. "
-                'Pass one moment per job, or "submit".'
-            )
-        return moments
-
     def _newest(self, as_of: Floats) -> Floats:
         """Return the end of the newest outcome that was known at each moment."""
         place = np.searchsorted(self.newest_, as_of, side="left")
@@ -496,6 +482,23 @@ class Predictor(ABC):
     def _need_fit(self) -> None:
         if not hasattr(self, "history_"):
             raise ParameterError(f"{self.name} is not fitted yet. Call fit(history).")
+
+
+def moments(
+    jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None
+) -> Floats | None:
+    """Return the moments that ``as_of`` stands for; None for everything that is known."""
+    if as_of is None:
+        return None
+    if isinstance(as_of, str):
+        return arrivals(jobs)
+    found = np.asarray(as_of, dtype=np.float64)
+    if found.shape != (len(jobs),):
+        raise ParameterError(
+            f"as_of has shape {found.shape}, but there are {counted(len(jobs), 'job')}. "
+            'Pass one moment per job, or "submit".'
+        )
+    return found
 
 
 def _smallest(outcome: Floats) -> float:

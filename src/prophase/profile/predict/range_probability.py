@@ -77,20 +77,6 @@ class _Spread:
         return np.where(known, np.clip(found, 0.0, 1.0), np.nan)
 
 
-def put_together(answers: pd.DataFrame | Mapping[str, Array]) -> tuple[float, float, float]:
-    """Return point and range of an outcome that is one of several equally likely ones.
-
-    Examples
-    --------
-    >>> answers = pd.DataFrame({"value": [1.0, 100.0], "low": [0.9, 90.0], "high": [1.1, 110.0]})
-    >>> value, low, high = put_together(answers)
-    >>> low < 1 < 100 < high
-    True
-    """
-    value, low, high = put_together_each(answers, np.zeros(len(answers["value"]), dtype=np.intp))
-    return float(value[0]), float(low[0]), float(high[0])
-
-
 def put_together_each(
     answers: pd.DataFrame | Mapping[str, Array], group: NDArray[np.intp]
 ) -> tuple[Floats, Floats, Floats]:
@@ -102,6 +88,13 @@ def put_together_each(
         With ``value``, ``low`` and ``high``.
     group : array
         The number of each answer's group; every number from 0 on has one.
+
+    Examples
+    --------
+    >>> answers = pd.DataFrame({"value": [1.0, 100.0], "low": [0.9, 90.0], "high": [1.1, 110.0]})
+    >>> value, low, high = put_together_each(answers, np.array([0, 0]))
+    >>> bool(low[0] < 1 < 100 < high[0])
+    True
     """
     groups = int(group.max()) + 1
     columns = np.column_stack(
@@ -123,6 +116,25 @@ def put_together_each(
     low = np.where(several, np.minimum(np.exp(inner[0]), value), low)
     high = np.where(several, np.maximum(np.exp(inner[1]), value), high)
     return value, low, high
+
+
+def beside_own(
+    own: Mapping[str, Array], value: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return point and range of filled jobs, the range midway to that of the job as it is.
+
+    A finished job that fills a gap lends its whole kind, so a filled job seems better known than
+    it is; the job with its gap has a range that holds, and is wide.
+
+    Examples
+    --------
+    >>> own = {"low": np.array([1.0]), "high": np.array([400.0])}
+    >>> ends = beside_own(own, np.array([10.0]), np.array([9.0]), np.array([16.0]))
+    >>> [float(end[0]) for end in ends]
+    [10.0, 3.0, 80.0]
+    """
+    low = np.minimum(np.sqrt(np.asarray(own["low"], np.float64) * low), value)
+    return value, low, np.maximum(np.sqrt(np.asarray(own["high"], np.float64) * high), value)
 
 
 def _medians(values: Floats, group: NDArray[np.intp], groups: int) -> Floats:

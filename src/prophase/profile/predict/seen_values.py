@@ -11,7 +11,13 @@ import pandas as pd
 from prophase.array_types import Array, Bools, Floats, Ints
 from prophase.profile.predict.back_off_keys import MISSING, Keys, hash_columns
 from prophase.profile.predict.recorded_bounds import RecordedBounds
-from prophase.profile.predict.submit_columns import Columns, is_number, numbers, submitted
+from prophase.profile.predict.submit_columns import (
+    Columns,
+    ends,
+    is_number,
+    numbers,
+    submitted,
+)
 
 #: by what share of its width, in logarithms, each value never seen widens a range, and at most
 _WIDER, _WIDEST = 0.1, 1.0
@@ -52,7 +58,7 @@ class Novelty:
             ends = answers["value"], found["low"], np.minimum(found["high"], longest)
             _, found["low"], found["high"] = bounds.recorded(*ends)
         silent = self.silent & ~answers["abstained"].astype(bool)
-        for name in ("value", "low", "high"):
+        for name in found.keys() & {"value", "low", "high", "order_by"}:
             found[name] = np.where(silent, np.nan, found[name])
         found["reason"] = reason = answers["reason"].astype(object)
         for row in np.flatnonzero(silent).tolist():
@@ -63,8 +69,37 @@ class Novelty:
 
 
 @dataclass(frozen=True)
+class _Extremes:
+    """The smallest and the largest number so far, and since when: a row whenever one moved."""
+
+    since: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, known: Floats, low: Floats, high: Floats) -> _Extremes:
+        """Follow numbers that became known at some moments."""
+        order = np.argsort(known, kind="stable")
+        low, high = np.minimum.accumulate(low[order]), np.maximum.accumulate(high[order])
+        moved = np.append(True, (np.diff(low) < 0) | (np.diff(high) > 0))
+        return cls(known[order][moved], low[moved], high[moved])
+
+    def joined(self, other: _Extremes) -> _Extremes:
+        pairs = zip(*((one.since, one.low, one.high) for one in (self, other)), strict=True)
+        return _Extremes.of(*map(np.concatenate, pairs))
+
+    def at(self, as_of: Floats | None) -> tuple[Array, Array]:
+        """Return both as they were before each moment; the last ones without."""
+        if as_of is None:
+            return self.low[-1:], self.high[-1:]
+        place = np.searchsorted(self.since, as_of, side="left")
+        # before the first number, none lies between the two
+        return np.append(np.inf, self.low)[place], np.append(-np.inf, self.high)[place]
+
+
+@dataclass(frozen=True)
 class SeenValues:
-    """Hashes of the values of text columns, and the ranges of numbers.
+    """Hashes of the values of text columns, and the ranges of numbers, since when each is known.
 
     Examples
     --------
@@ -75,8 +110,9 @@ class SeenValues:
 
     #: text column -> hashes of its values, sorted
     hashes: dict[str, Keys]
-    #: number column -> smallest and largest value
-    ranges: dict[str, tuple[float, float]]
+    #: text column -> when each of these was first known
+    since: dict[str, Floats]
+    ranges: dict[str, _Extremes]
 
     @classmethod
     def of(cls, history: pd.DataFrame, columns: Sequence[str] | None = None) -> SeenValues:
@@ -84,19 +120,26 @@ class SeenValues:
         seen = submitted(history)
         wanted = [name for name in map(str, seen) if columns is None or name in columns]
         held = [name for name in wanted if seen[name].notna().any()]
-        ranges = {}
+        words = {name for name in held if not is_number(seen, name)}
+        known, ranges = ends(history), {}
         for name in held:
-            if is_number(seen, name):
-                known = numbers(seen, name)
-                known = known[np.isfinite(known)]
-                if known.size:
-                    ranges[name] = (float(known.min()), float(known.max()))
-        words = {name for name in held if name not in ranges}
-        hashes = hash_columns(seen, words)
-        return cls({name: np.unique(hashes[name]) for name in sorted(words)}, ranges)
+            values = numbers(seen, name) if name not in words else np.empty(0)
+            told = np.isfinite(values)
+            if told.any():
+                ranges[name] = _Extremes.of(known[told], values[told], values[told])
+        hashes, since = {}, {}
+        hashed = hash_columns(seen, words)
+        for name in sorted(words):
+            hashes[name], since[name] = _first_known(hashed[name], known)
+        return cls(hashes, since, ranges)
 
-    def novelty(self, jobs: pd.DataFrame | Columns) -> Novelty:
-        """Count the values of each job that are unlike everything in the history."""
+    @classmethod
+    def nothing(cls) -> SeenValues:
+        """Return what is known before any job."""
+        return cls({}, {}, {})
+
+    def novelty(self, jobs: pd.DataFrame | Columns, as_of: Floats | None = None) -> Novelty:
+        """Count the values of each job that are unlike everything that was known, and when."""
         names = [name for name in (*self.hashes, *self.ranges) if name in jobs]
         strange, given = np.zeros(len(jobs), dtype=np.int64), np.zeros(len(jobs), dtype=np.int64)
         hashed = hash_columns(jobs, {name for name in names if name in self.hashes})
@@ -106,29 +149,32 @@ class SeenValues:
                 held = self.hashes[name]
                 # they are sorted, which np.isin does not know
                 place = np.minimum(held.searchsorted(hashed[name]), len(held) - 1)
-                new = known & (held[place] != hashed[name])
+                new = held[place] != hashed[name]
+                if as_of is not None:
+                    new |= self.since[name][place] >= as_of
             else:
                 value = numbers(jobs, name)
                 known = np.isfinite(value)
-                low, high = self.ranges[name]
-                new = known & ~((low <= value) & (value <= high))
+                low, high = self.ranges[name].at(as_of)
+                new = ~((low <= value) & (value <= high))
             given += known
-            strange += new
+            strange += known & new
         return Novelty(strange, given)
 
     def joined(self, finished: pd.DataFrame) -> SeenValues:
         """Return these values and those of more finished jobs."""
         more = SeenValues.of(finished, [*self.hashes, *self.ranges])
-        hashes = {
-            name: np.union1d(held, more.hashes[name]) if name in more.hashes else held
-            for name, held in self.hashes.items()
-        }
+        hashes, since = dict(self.hashes), dict(self.since)
+        for name in self.hashes.keys() & more.hashes.keys():
+            hashes[name], since[name] = _first_known(
+                np.concatenate([self.hashes[name], more.hashes[name]]),
+                np.concatenate([self.since[name], more.since[name]]),
+            )
         ranges = {
-            name: (min(low, more.ranges[name][0]), max(high, more.ranges[name][1]))
-            if name in more.ranges else (low, high)
-            for name, (low, high) in self.ranges.items()
-        }  # fmt: skip
-        return SeenValues(hashes, ranges)
+            name: held.joined(more.ranges[name]) if name in more.ranges else held
+            for name, held in self.ranges.items()
+        }
+        return SeenValues(hashes, since, ranges)
 
     def surprises(self, job: dict[str, object]) -> list[str]:
         """Say which values of a job are unlike everything in the history."""
@@ -140,10 +186,17 @@ class SeenValues:
                 if not np.isin(hashed, self.hashes[name]).item():
                     sentences.append(f"{name} {value!r} was never seen")
             elif name in self.ranges and isinstance(value, int | float):
-                low, high = self.ranges[name]
+                low, high = (float(end[0]) for end in self.ranges[name].at(None))
                 if not low <= value <= high:
                     side = "below" if value < low else "above"
                     sentences.append(
                         f"{name} {value:g} is {side} all that was seen ({low:g} to {high:g})"
                     )
         return sentences
+
+
+def _first_known(hashes: Keys, known: Floats) -> tuple[Keys, Floats]:
+    """Return the different hashes in their order, and when each was known first."""
+    order = np.argsort(known, kind="stable")
+    held, first = np.unique(hashes[order], return_index=True)
+    return held, known[order][first]
