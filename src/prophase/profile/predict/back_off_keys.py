@@ -108,13 +108,13 @@ def choose_levels(jobs: pd.DataFrame, *, clusters: bool = False) -> tuple[Level,
     attributes = [
         column
         for column in map(str, jobs)
-        if column.startswith("attr_") and column in varied and recurs(jobs[column])
+        if column.startswith("attr_") and column in varied and _recurs(jobs[column])
     ]
     request = [column for column in _REQUEST if column in varied] + attributes
-    if "name" in varied and not recurs(jobs["name"]):
+    if "name" in varied and not _recurs(jobs["name"]):
         varied.discard("name")
         folded = folded_names(jobs["name"])
-        if folded.nunique() > 1 and recurs(folded, _MOST_FOLDED):
+        if folded.nunique() > 1 and _recurs(folded, _MOST_FOLDED):
             varied.add(FOLDED)
     levels: list[Level] = []
     for words, with_request, closeness in _ORDER:
@@ -267,8 +267,7 @@ def folded_names(names: pd.Series) -> pd.Series:
     return known.str.lower().str.replace(_NUMBERS, "#", regex=True).reindex(names.index)
 
 
-def recurs(values: pd.Series, most: float = _MOST_VALUES) -> bool:
-    """Say whether values come back, rather than number the rows."""
+def _recurs(values: pd.Series, most: float = _MOST_VALUES) -> bool:
     known = values.dropna()
     return bool(known.nunique() <= max(_FEW_VALUES, most * len(known)))
 

@@ -17,9 +17,8 @@ from prophase.profile.predict.back_off_keys import (
     choose_levels,
     hash_columns,
     key_of,
-    recurs,
 )
-from prophase.profile.predict.job_text import NO_TOKEN, TextColumns, hidden, rises
+from prophase.profile.predict.job_text import NO_TOKEN, TextColumns, hidden
 from prophase.profile.predict.meaning_memory import MeaningMemory, Sentences
 from prophase.profile.predict.memory import Keys, Memory, Recall, ranked
 from prophase.profile.predict.submit_columns import (
@@ -31,7 +30,6 @@ from prophase.profile.predict.submit_columns import (
     submitted,
 )
 from prophase.profile.predict.word_memory import WordMemory, WordRecall
-from prophase.trace.schema import ATTRIBUTE_PREFIX
 
 #: a key that no job has
 _UNSEEN = np.uint64(0x5DEECE66D)
@@ -152,9 +150,7 @@ class History:
         self.number_columns = [
             name
             for name in map(str, seen)
-            if is_number(seen, name)
-            and seen[name].nunique(dropna=False) > 1
-            and not _counts(seen, name, arrival)
+            if is_number(seen, name) and seen[name].nunique(dropna=False) > 1
         ]
         self.memories = tuple(Memory() for _ in self.levels)
         self.text = TextColumns.of(seen[steady], arrival) if text else TextColumns(())
@@ -315,13 +311,6 @@ class _Owners:
     def count(self, keys: Keys, as_of: Floats) -> Ints:
         """Return the number of owners of each key before each moment."""
         return self._first.moments(keys, as_of)[0]
-
-
-def _counts(seen: pd.DataFrame, name: str, arrival: Floats) -> bool:
-    """Say whether an attribute numbers the rows: no value comes back, and they rise."""
-    if not name.startswith(ATTRIBUTE_PREFIX) or recurs(seen[name]):
-        return False
-    return rises(numbers(seen, name), arrival)
 
 
 def _days(arrival: Floats) -> float:

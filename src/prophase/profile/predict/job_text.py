@@ -188,7 +188,7 @@ class TextColumns:
         values = TextColumns(self.names, tuple(found)).values(jobs)
         kept = [
             one for one, held in zip(found, values.T, strict=True)
-            if pd.Series(held).nunique() > 2 and not rises(held, arrival)
+            if pd.Series(held).nunique() > 2 and not _rises(held, arrival)
         ]  # fmt: skip
         return tuple(kept[:_MOST_NUMBERS])
 
@@ -239,8 +239,7 @@ def _as_number(text: str | None) -> float:
     return float(text)
 
 
-def rises(values: Floats, arrival: Floats) -> bool:
-    """Say whether numbers follow the clock."""
+def _rises(values: Floats, arrival: Floats) -> bool:
     known = np.isfinite(values) & np.isfinite(arrival)
     if known.sum() < 3 or np.ptp(arrival[known]) == 0 or np.ptp(values[known]) == 0:
         return False
