@@ -89,3 +89,11 @@ def test_jobs_that_end_at_once_or_run_long_are_told_as_such() -> None:
     assert early.within < 10
     assert 5000 < early.otherwise < 9000
     assert any("the others run about" in line for line in found.lines())
+
+
+def test_the_last_digit_of_a_converted_amount_is_no_news() -> None:
+    seen = SeenValues.of(pd.DataFrame({"request_memory_gib": [119.20928955078124]}))
+    job = {"request_memory_gib": 119.20928955078125}
+    assert seen.surprises(job) == []
+    assert seen.novelty(pd.DataFrame([job])).strange.tolist() == [0]
+    assert seen.novelty(pd.DataFrame([{"request_memory_gib": 119.3}])).strange.tolist() == [1]

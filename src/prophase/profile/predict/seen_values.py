@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Array, Bools, Floats, Ints
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.back_off_keys import MISSING, Keys, hash_columns
 from prophase.profile.predict.recorded_bounds import RecordedBounds
 from prophase.profile.predict.submit_columns import Columns, is_number, numbers, submitted
@@ -17,6 +19,8 @@ from prophase.profile.predict.submit_columns import Columns, is_number, numbers,
 _WIDER, _WIDEST = 0.1, 1.0
 #: a job is not answered for if so many of its values, and this share of them, were never seen
 _SILENT_FROM, _SILENT_SHARE = 5, 0.6
+#: by what share of itself a number may lie beyond all that was seen
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -110,11 +114,36 @@ class SeenValues:
             else:
                 value = numbers(jobs, name)
                 known = np.isfinite(value)
-                low, high = self.ranges[name]
+                low, high = self._reach(name)
                 new = known & ~((low <= value) & (value <= high))
             given += known
             strange += new
         return Novelty(strange, given)
+
+    def in_kind(self, job: JsonMapping) -> JsonObject:
+        """Return the job with numbers where the history has numbers, and text where it has text.
+
+        Cells and options are text; an attribute does not say which of both it is.
+
+        Examples
+        --------
+        >>> seen = SeenValues.of(pd.DataFrame({"attr_depth": [2.0], "attr_zone": ["1"]}))
+        >>> seen.in_kind({"attr_depth": "2", "attr_zone": 1.0})
+        {'attr_depth': 2.0, 'attr_zone': '1'}
+        """
+        found = dict(job)
+        for name, value in job.items():
+            if name in self.ranges and isinstance(value, str):
+                with suppress(ValueError):
+                    found[name] = float(value)
+            elif name in self.hashes and isinstance(value, float):
+                found[name] = f"{value:.15g}"
+        return found
+
+    def _reach(self, name: str) -> tuple[float, float]:
+        """Return what a number lies between that is no news; units convert to 15 digits alike."""
+        low, high = self.ranges[name]
+        return low - abs(low) * _SLACK, high + abs(high) * _SLACK
 
     def joined(self, finished: pd.DataFrame) -> SeenValues:
         """Return these values and those of more finished jobs."""
@@ -140,9 +169,10 @@ class SeenValues:
                 if not np.isin(hashed, self.hashes[name]).item():
                     sentences.append(f"{name} {value!r} was never seen")
             elif name in self.ranges and isinstance(value, int | float):
-                low, high = self.ranges[name]
-                if not low <= value <= high:
-                    side = "below" if value < low else "above"
+                least, most = self._reach(name)
+                if not least <= value <= most:
+                    side = "below" if value < least else "above"
+                    low, high = self.ranges[name]
                     sentences.append(
                         f"{name} {value:g} is {side} all that was seen ({low:g} to {high:g})"
                     )
