@@ -28,7 +28,7 @@ from prophase.profile.predict.predictor import LEVELS, Distribution, expected
 from prophase.profile.predict.range_probability import put_together
 from prophase.profile.predict.submit_columns import Columns, limits
 from prophase.plural import listed
-from prophase.profile.submission.submission import Submission, from_fields, near_column
+from prophase.profile.submission.submission import Submission, from_fields, near_name
 from prophase.result import Result
 from prophase.stats import Estimate
 from prophase.trace.schema import ATTRIBUTE_PREFIX, known_at_submit
@@ -268,8 +268,8 @@ def _unsure(
     sentences += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
     unused = [_own_name(name) for name in columns if _is_unused(name, model)]
     if unused:
-        near = dict.fromkeys(near_column(one, map(_own_name, model.columns)) for one in unused)
-        said = f"{', '.join(unused)} not used: no finished job says it."
+        said = f"{', '.join(unused)} not used: finished jobs do not say it, or all say the same."
+        near = dict.fromkeys(near_name(one, set(model.columns) - set(columns)) for one in unused)
         sentences.append(" ".join([said, *filter(None, near)]))
     for one in found:
         if one.abstained:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -105,7 +105,7 @@ def _read_fields(
             known = JOBS.get(column)
         if known is None:
             said = f"{name} is not a column of the job table and is not used."
-            notes.append(f"{said} {near_column(column)}".strip())
+            notes.append(f"{said} {nearest(column, [*JOBS.names, *ALIASES])}".strip())
         elif known.known == "after" and not finished:
             notes.append(f"{name} is known only after a job has run and is not used.")
         elif column in columns:
@@ -119,9 +119,10 @@ def _read_fields(
     return columns, tuple(notes)
 
 
-def near_column(name: str, further: Iterable[str] = ()) -> str:
-    """Return a sentence that proposes the column, or everyday name, that is most like a name."""
-    return nearest(name, [*JOBS.names, *ALIASES, *further])
+def near_name(name: str, columns: Collection[str]) -> str:
+    """Return a sentence that proposes what a misspelt name of one of the columns may have meant."""
+    everyday = (alias for alias, column in ALIASES.items() if column in columns)
+    return nearest(name, [*(one.removeprefix(ATTRIBUTE_PREFIX) for one in columns), *everyday])
 
 
 def _meant(name: str) -> tuple[Column, float] | None:
