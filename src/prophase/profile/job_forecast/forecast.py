@@ -26,6 +26,8 @@ _NARROW = 4.0
 _NO_FACE = 30.0
 #: each of two humps holds this share of the outcomes, and they lie by this factor apart
 _LEAST_HUMP, _HUMPS_APART = 0.15, 8.0
+#: share of the outcomes that may lie between the humps
+_MOST_BETWEEN = 0.05
 _FEWEST_OUTCOMES = 20
 #: values never seen that make an answer unsure
 _FEW_STRANGE, _MANY_STRANGE = 1, 3
@@ -62,18 +64,24 @@ class EarlyEnd:
         --------
         >>> EarlyEnd.of(np.array([3.0] * 30 + [7000.0] * 70))
         EarlyEnd(share=0.3, within=3.0, otherwise=7000.0)
+
+        A few in between, of jobs that are less alike, hide neither hump:
+
+        >>> EarlyEnd.of(np.array([3.0] * 30 + [20.0, 120.0, 900.0] + [7000.0] * 67))
+        EarlyEnd(share=0.32, within=120.0, otherwise=7000.0)
         """
         known = np.sort(outcomes[np.isfinite(outcomes) & (outcomes > 0)])
         if len(known) < _FEWEST_OUTCOMES:
             return None
         first, last = int(_LEAST_HUMP * len(known)), int((1 - _LEAST_HUMP) * len(known))
-        steps = np.diff(np.log(known))[first : last - 1]
-        if not len(steps) or steps.max() < np.log(_HUMPS_APART):
-            return None
-        place = first + int(steps.argmax()) + 1
-        return cls(
-            round(place / len(known), 2), float(known[place - 1]), float(np.median(known[place:]))
-        )
+        inner = np.log(known)[first:last]
+        for between in range(int(_MOST_BETWEEN * len(known)) + 1):
+            apart = inner[between + 1 :] - inner[: -between - 1]
+            if len(apart) and apart.max() >= np.log(_HUMPS_APART):
+                place = first + int(apart.argmax()) + 1
+                late = float(np.median(known[place + between :]))
+                return cls(round(place / len(known), 2), float(known[place - 1]), late)
+        return None
 
 
 @dataclass(frozen=True)
