@@ -26,8 +26,9 @@ _NARROW = 4.0
 _NO_FACE = 30.0
 #: each of two humps holds this share of the outcomes, and they lie by this factor apart
 _LEAST_HUMP, _HUMPS_APART = 0.15, 8.0
-#: share of the outcomes that may lie between the humps
-_MOST_BETWEEN = 0.05
+#: share of the outcomes that may lie between the humps, and by what power of e times it these
+#: have to lie farther apart
+_MOST_BETWEEN, _BETWEEN = 0.1, 45.0
 _FEWEST_OUTCOMES = 20
 #: values never seen that make an answer unsure
 _FEW_STRANGE, _MANY_STRANGE = 1, 3
@@ -68,20 +69,23 @@ class EarlyEnd:
         A few in between, of jobs that are less alike, hide neither hump:
 
         >>> EarlyEnd.of(np.array([3.0] * 30 + [20.0, 120.0, 900.0] + [7000.0] * 67))
-        EarlyEnd(share=0.32, within=120.0, otherwise=7000.0)
+        EarlyEnd(share=0.3, within=3.0, otherwise=7000.0)
         """
         known = np.sort(outcomes[np.isfinite(outcomes) & (outcomes > 0)])
         if len(known) < _FEWEST_OUTCOMES:
             return None
         first, last = int(_LEAST_HUMP * len(known)), int((1 - _LEAST_HUMP) * len(known))
         inner = np.log(known)[first:last]
-        for between in range(int(_MOST_BETWEEN * len(known)) + 1):
-            apart = inner[between + 1 :] - inner[: -between - 1]
-            if len(apart) and apart.max() >= np.log(_HUMPS_APART):
-                place = first + int(apart.argmax()) + 1
-                late = float(np.median(known[place + between :]))
-                return cls(round(place / len(known), 2), float(known[place - 1]), late)
-        return None
+        each = _BETWEEN / len(known)
+        found = []
+        for between in range(min(int(_MOST_BETWEEN * len(known)), len(inner) - 2) + 1):
+            apart = inner[between + 1 :] - inner[: -between - 1] - between * each
+            found.append((float(apart.max()), first + int(apart.argmax()) + 1, between))
+        widest, place, between = max(found)
+        if widest < np.log(_HUMPS_APART):
+            return None
+        late = float(np.median(known[place + between :]))
+        return cls(round(place / len(known), 2), float(known[place - 1]), late)
 
 
 @dataclass(frozen=True)
