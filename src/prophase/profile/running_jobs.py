@@ -37,8 +37,7 @@ _EARLY = 0.1
 #: completed jobs that show how often an alarm is false
 _MOST_HELD, _FEWEST_HELD = 6_000, 30
 _REMEDIES = {
-    "duration_s": "it runs longer than 99 of 100 jobs of its profile: see whether it makes "
-    "progress, before its time limit ends it",
+    "duration_s": "see whether it makes progress, before its time limit ends it",
     "memory high": "it may run out of memory: write a checkpoint, and ask for more the next time",
     "gpu low": "its GPU waits: look at input and communication, or whether it hangs",
     "cpu low": "it computes less than usual: see whether it hangs or waits for input",
@@ -76,13 +75,24 @@ class RunningJob:
             return f"{self.job_id}: {self.verdict} ({self.profile or 'none'})."
         column = JOBS.get(self.metric)
         unit = column.unit if column is not None else ""
-        usual = "" if math.isnan(self.run_share) else f", {self.run_share:.0%} of a usual run"
+        value, least, most = (units.amount(n, unit) for n in (self.value, self.least, self.most))
+        elapsed = units.duration(self.elapsed_s)
+        ran = elapsed if math.isnan(self.run_share) else f"{elapsed}, {self._usual_runs()}"
+        if self.metric == "duration_s":
+            return (
+                f"{self.job_id} has run {ran}; 99 of 100 jobs of its profile ({self.profile}) end "
+                f"within {most}: {self.advice}."
+            )
         since = "" if math.isnan(self.since_s) else f" since {units.duration(self.since_s)}"
         return (
-            f"{self.job_id}: {self.metric} {units.amount(self.value, unit)}, its profile "
-            f"({self.profile}) {units.amount(self.least, unit)} to {units.amount(self.most, unit)}"
-            f"{since}; after {units.duration(self.elapsed_s)}{usual}: {self.advice}."
+            f"{self.job_id} has run {ran}: its {self.metric} is {value}{since}, where 98 of 100 "
+            f"jobs of its profile ({self.profile}) have {least} to {most}: {self.advice}."
         )
+
+    def _usual_runs(self) -> str:
+        if self.run_share < 2:
+            return f"{self.run_share:.0%} of a usual run"
+        return f"{self.run_share:.1f} times a usual run"
 
 
 def watch_running(
@@ -202,6 +212,8 @@ def _running(jobs: pd.DataFrame) -> pd.DataFrame:
 
 def _latest(jobs: pd.DataFrame, usage: pd.DataFrame | None) -> float:
     clocks = [jobs[name].max() for name in ("submit_s", "start_s", "end_s") if name in jobs]
+    if "after_elapsed_s" in jobs:
+        clocks.append((jobs["start_s"] + jobs["after_elapsed_s"]).max())
     if usage is not None and len(usage):
         clocks.append(usage["time_s"].max())
     return float(np.nanmax(np.array(clocks, dtype=np.float64)))

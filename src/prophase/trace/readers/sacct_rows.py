@@ -121,6 +121,8 @@ def parsed_rows(dump: Dump, sheet: Sheet) -> ibis.Table:
         end_s=ended.ifelse(end, never),
         duration_s=ended.ifelse(ibis.coalesce(end - start, elapsed), never),
         status=state,
+        # tells of a job that still runs when the dump was taken
+        after_elapsed_s=ended.ifelse(never, elapsed),
         **_requests(dump, columns),
         time_limit_s=limit,
         after_eligible_s=columns.parsed("eligible", instant_s, "a time"),
