@@ -18,6 +18,7 @@ from prophase.errors import InputError, MissingColumnError
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.profiles import Profile
 from prophase.stats import Estimate, calendar_blocks, share
+from prophase.trace.latest_moment import latest_moment_s
 from prophase.trace.schema import JOBS
 
 #: metric of a job -> column of the usage series it is made of, and how
@@ -211,12 +212,8 @@ def _running(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _latest(jobs: pd.DataFrame, usage: pd.DataFrame | None) -> float:
-    clocks = [jobs[name].max() for name in ("submit_s", "start_s", "end_s") if name in jobs]
-    if "after_elapsed_s" in jobs:
-        clocks.append((jobs["start_s"] + jobs["after_elapsed_s"]).max())
-    if usage is not None and len(usage):
-        clocks.append(usage["time_s"].max())
-    return float(np.nanmax(np.array(clocks, dtype=np.float64)))
+    last = latest_moment_s(jobs)
+    return last if usage is None or usage.empty else max(last, float(usage["time_s"].max()))
 
 
 def _by_job(usage: pd.DataFrame | None) -> Mapping[str, pd.DataFrame]:

@@ -19,7 +19,12 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.back_test import Coverage, calibrate
 from prophase.sim.forecast.past_forecasts import waits_of_alike, withheld
 from prophase.sim.forecast.queue_state import require_starts
-from prophase.sim.forecast.start_forecast import StartForecast, forecast_start, last_event_s
+from prophase.sim.forecast.start_forecast import (
+    NEW_JOB,
+    StartForecast,
+    forecast_start,
+    last_event_s,
+)
 from prophase.trace.describe.trace_clock import moment_words
 from prophase.trace.trace_tables import Trace
 
@@ -138,9 +143,11 @@ def _rows(found: StartForecast, clock: str) -> list[JsonObject]:
 
 
 def _remarks(found: StartForecast, checked: Coverage | None, unchecked: str) -> list[str]:
+    job = "A new job" if found.job_id == NEW_JOB else f"Job {found.job_id}"
     said = [
-        f"Job {found.job_id}: {found.running:,} jobs run, {found.waiting:,} wait, "
-        f"{found.ahead:,} of them submitted earlier."
+        f"{job}: {counted(found.running, 'job runs', 'jobs run')}, "
+        f"{counted(found.waiting - 1, 'other waits', 'others wait')}, {found.ahead:,} of them "
+        "submitted earlier."
     ]
     if not found.known:
         hint = []
