@@ -60,7 +60,9 @@ def test_an_attribute_is_found_again_under_the_name_it_was_imported_from() -> No
         assert found["duration_s"].value == pytest.approx(60, rel=0.1)
         assert not any("not used" in sentence or "seen" in sentence for sentence in found.unsure)
     told = " ".join(ask(model, {"capcity": "spot", "depth": 2}).unsure)
-    assert "capcity not used: finished jobs do not say it, or all say the same. Did you mean" in told
+    assert (
+        "capcity not used: finished jobs do not say it, or all say the same. Did you mean" in told
+    )
     with pytest.raises(InputError, match="says colour; they say capacity and depth"):
         ask(model, {"colour": "red"})
 

@@ -139,7 +139,11 @@ def test_a_running_job_without_room_is_left_aside_and_named(log: pd.DataFrame) -
 
 @pytest.mark.parametrize(
     ("job", "message"),
-    [("j1", "has already ended, so"), ("j1199", "not submitted"), ("nobody", "not in the job table")],
+    [
+        ("j1", "has already ended, so"),
+        ("j1199", "not submitted"),
+        ("nobody", "not in the job table"),
+    ],
 )
 def test_jobs_that_do_not_wait_are_refused(log: pd.DataFrame, job: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):

@@ -12,6 +12,7 @@ import pandas as pd
 from prophase.array_types import Floats
 from prophase.errors import InputError
 from prophase.json_types import JsonMapping
+from prophase.plural import listed
 from prophase.profile.job_forecast.forecast import (
     EarlyEnd,
     Influence,
@@ -27,7 +28,6 @@ from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.predictor import LEVELS, Distribution, expected
 from prophase.profile.predict.range_probability import put_together
 from prophase.profile.predict.submit_columns import Columns, limits
-from prophase.plural import listed
 from prophase.profile.submission.submission import Submission, from_fields, near_name
 from prophase.result import Result
 from prophase.stats import Estimate
