@@ -277,7 +277,9 @@ def _unsure(
     low = [one for one in found if one.confidence == "low"]
     if low:
         named = "every target" if len(low) == len(found) > 1 else ", ".join(o.target for o in low)
-        first = " and ".join(f"{say(one.target, one.careful)} of {one.target}" for one in low[:2])
+        whose = [f" of {one.target}" if len(low) > 1 else "" for one in low[:2]]
+        plans = (say(one.target, one.careful) for one in low[:2])
+        first = " and ".join(map("".join, zip(plans, whose, strict=True)))
         rest = ", the others likewise" if len(low) > 2 else ""
         sentences.append(f"low confidence for {named}: plan with {first}{rest}.")
     return tuple(sentences)
