@@ -586,8 +586,8 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
     if lost := sorted(set(range(len(state.workload))) - done):
         raise InputError(
             f"policy {order} took {counted(len(lost), 'job')} out of state.queue without starting "
-            f"{'it' if len(lost) == 1 else 'them'}, {state._name(lost[0])} first. Leave the queue as it is: "
-            "state.start() takes a job out of it."
+            f"{'it' if len(lost) == 1 else 'them'}, {state._name(lost[0])} first. Leave the queue "
+            "as it is: state.start() takes a job out of it."
         )
     workload, row_of = state.workload, np.arange(len(state.workload))
     if state.graph is not None:
