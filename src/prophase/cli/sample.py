@@ -24,9 +24,7 @@ def command(
     path: TraceArgument,
     by: Annotated[
         str | None,
-        typer.Option(
-            help="Column that says the stratum of a job.", show_default="workload, else kind"
-        ),
+        typer.Option(help="Column that says the stratum of a job. [default: workload, else kind]"),
     ] = None,
     size: Annotated[
         int | None, typer.Option(help="Rows wanted; without it, Cochran's size (95 %, 5 points).")
@@ -106,7 +104,10 @@ def _draw(
     if by not in columns:
         raise MissingColumnError(
             not_among(
-                f"{path}: the jobs have no column {by!r}.", by, columns, heading="Choose one of (--by)"
+                f"{path}: the jobs have no column {by!r}.",
+                by,
+                columns,
+                heading="Name one with --by",
             )
         )
     if held is None:

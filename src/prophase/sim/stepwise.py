@@ -390,7 +390,7 @@ class ClusterState:
         return rows
 
     def _is_node(self, node: object) -> bool:
-        return isinstance(node, int | np.integer) and 0 <= node < len(self.cluster)
+        return isinstance(node, int | np.integer) and 0 <= int(node) < len(self.cluster)
 
     def _take_on(self, job: int, node: int) -> int:
         """Take what one instance asks for on a node; return its GPUs as a bit set."""

@@ -85,7 +85,8 @@ class Reservations:
         """Say which reservations are for somebody who submits no job, so that nobody uses them."""
         found = [str(row + 1) for row in np.flatnonzero(~self.owners.any(axis=1))]
         which = f"reservation{'' if len(found) == 1 else 's'} {listed(found)}"
-        return (f"{which}: for somebody who submits no job here; the nodes stay empty",) * bool(found)
+        said = f"{which}: for somebody who submits no job here; the nodes stay empty"
+        return (said,) if found else ()
 
     def kind(self, job: int) -> tuple[bytes, float]:
         """Return what jobs share that find the same nodes open."""
