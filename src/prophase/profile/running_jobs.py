@@ -18,7 +18,7 @@ from prophase.errors import InputError, MissingColumnError
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.profiles import Profile
 from prophase.stats import Estimate, calendar_blocks, share
-from prophase.trace.latest_moment import latest_moment_s
+from prophase.trace.describe.trace_clock import latest_moment_s
 from prophase.trace.schema import JOBS
 
 #: metric of a job -> column of the usage series it is made of, and how
@@ -78,7 +78,9 @@ class RunningJob:
         unit = column.unit if column is not None else ""
         value, least, most = (units.amount(n, unit) for n in (self.value, self.least, self.most))
         elapsed = units.duration(self.elapsed_s)
-        ran = elapsed if math.isnan(self.run_share) else f"{elapsed}, {self._usual_runs()}"
+        part, times = f"{self.run_share:.0%} of", f"{self.run_share:.1f} times"
+        usual = f", {part if self.run_share < 2 else times} a usual run"
+        ran = elapsed if math.isnan(self.run_share) else elapsed + usual
         if self.metric == "duration_s":
             return (
                 f"{self.job_id} has run {ran}; 99 of 100 jobs of its profile ({self.profile}) end "
@@ -89,11 +91,6 @@ class RunningJob:
             f"{self.job_id} has run {ran}: its {self.metric} is {value}{since}, where 98 of 100 "
             f"jobs of its profile ({self.profile}) have {least} to {most}: {self.advice}."
         )
-
-    def _usual_runs(self) -> str:
-        if self.run_share < 2:
-            return f"{self.run_share:.0%} of a usual run"
-        return f"{self.run_share:.1f} times a usual run"
 
 
 def watch_running(

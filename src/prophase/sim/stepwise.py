@@ -170,10 +170,8 @@ class ClusterState:
     def fits(self, job: int, node: int) -> bool:
         """Tell whether one instance of a job could start on a node now."""
         if not self._is_node(node):
-            raise ParameterError(
-                f"{node!r} is no node: the cluster has {counted(len(self.cluster), 'node')} from 0 "
-                "on."
-            )
+            nodes = counted(len(self.cluster), "node")
+            raise ParameterError(f"{node!r} is no node: the cluster has {nodes} from 0 on.")
         shape = self._shape_of[job]
         fit = interpreted(node_resources.fits)(
             self._nodes, node, self._asks, shape, self._place.rules.pooled

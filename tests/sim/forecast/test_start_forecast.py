@@ -86,7 +86,6 @@ def test_a_new_job_is_the_last_in_the_queue(log: pd.DataFrame) -> None:
     earlier = forecast_start(log, CLUSTER, last, now_s=now_s, draws=20, queue="strict").p50_s
     assert earlier is not None
     assert found.p50_s >= earlier
-    assert found.share_within(1e9) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,6 @@ def test_what_history_or_cluster_cannot_answer_is_not_answered(
     assert not found.known
     assert reason in found.reason
     assert found.p50_s is None
-    assert found.share_within(60.0) is None
 
 
 def test_a_log_whose_nodes_cannot_hold_what_runs_is_still_answered(log: pd.DataFrame) -> None:

@@ -65,11 +65,6 @@ class EarlyEnd:
         --------
         >>> EarlyEnd.of(np.array([3.0] * 30 + [7000.0] * 70))
         EarlyEnd(share=0.3, within=3.0, otherwise=7000.0)
-
-        A few in between, of jobs that are less alike, hide neither hump:
-
-        >>> EarlyEnd.of(np.array([3.0] * 30 + [20.0, 120.0, 900.0] + [7000.0] * 67))
-        EarlyEnd(share=0.3, within=3.0, otherwise=7000.0)
         """
         known = np.sort(outcomes[np.isfinite(outcomes) & (outcomes > 0)])
         if len(known) < _FEWEST_OUTCOMES:

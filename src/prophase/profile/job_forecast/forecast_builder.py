@@ -114,10 +114,9 @@ def ask(
     wanted = model.check_targets(targets)
     given = [name for name in known_at_submit(columns) if name in model.columns]
     if not given and all(name.startswith(ATTRIBUTE_PREFIX) for name in columns) and model.columns:
-        named, known = (listed(list(map(_own_name, some))) for some in (columns, model.columns))
-        raise InputError(
-            f"the job says nothing that finished jobs say. It says {named}; they say {known}."
-        )
+        own, known = (listed(list(map(_own_name, some))) for some in (columns, model.columns))
+        said = "the job says nothing that finished jobs say."
+        raise InputError(f"{said} It says {own}; they say {known}.")
     asked = _Asked.of(model, columns, [] if brief else given)
     found = tuple(_target(model, target, asked) for target in wanted)
     return JobForecast(

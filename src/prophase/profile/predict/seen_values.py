@@ -124,12 +124,6 @@ class SeenValues:
         """Return the job with numbers where the history has numbers, and text where it has text.
 
         Cells and options are text; an attribute does not say which of both it is.
-
-        Examples
-        --------
-        >>> seen = SeenValues.of(pd.DataFrame({"attr_depth": [2.0], "attr_zone": ["1"]}))
-        >>> seen.in_kind({"attr_depth": "2", "attr_zone": 1.0})
-        {'attr_depth': 2.0, 'attr_zone': '1'}
         """
         found = dict(job)
         for name, value in job.items():

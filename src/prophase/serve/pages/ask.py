@@ -189,9 +189,7 @@ def _told(advice: JobForecast) -> JsonObject:
             "name": named(one.target),
             "target": one.target,
             "abstained": one.abstained,
-            "shape": one.shape(advice.job.get("time_limit_s"))
-            if one.in_words and not one.abstained
-            else "",
+            "shape": one.shape(advice.job.get("time_limit_s")) if one.in_words else "",
             "value": "no answer" if one.abstained else _said(one.target, one.value),
             "low": _said(one.target, one.low),
             "high": _said(one.target, one.high),

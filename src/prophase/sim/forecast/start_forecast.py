@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -16,7 +15,7 @@ from prophase.sim.forecast.futures import Futures
 from prophase.sim.forecast.queue_state import QueueState, recorded_jobs
 from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import Floats
-from prophase.trace.latest_moment import latest_moment_s
+from prophase.trace.describe.trace_clock import latest_moment_s
 
 #: name of a job that is only asked about
 NEW_JOB = "new job"
@@ -124,10 +123,6 @@ class StartForecast:
         """Whether there is a forecast."""
         return not self.reason
 
-    def share_within(self, seconds: float) -> float | None:
-        """Return the probability that the job starts within so many seconds."""
-        return float((self.starts_s <= seconds).mean()) if self.known else None
-
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON knows them."""
         return {
@@ -193,7 +188,7 @@ def forecast_start(
     1300
     """
     if now_s is None:
-        now_s = last_event_s(jobs)
+        now_s = latest_moment_s(jobs)
     job_id, state = _target(jobs, QueueState.at(jobs, now_s), job)
     return forecast_waiting(
         state,
@@ -298,14 +293,6 @@ def forecast_in_schedule(
     return forecast_start(
         recorded_jobs(schedule), schedule.cluster, job, now_s=now_s, **policy | settings
     )
-
-
-def last_event_s(jobs: pd.DataFrame) -> float:
-    """Return the last instant that a job table tells of: a submission, start or end."""
-    last = latest_moment_s(jobs)
-    if math.isnan(last):
-        raise InputError("the job table has no times at all; set --now.")
-    return last
 
 
 def _target(
