@@ -67,7 +67,10 @@ def test_what_cannot_be_told_is_said_and_ends_with_one(prophase_here, log):
     ("arguments", "message"),
     [
         (("--cluster", "1x0 1c"), "--job ID"),
-        (("--cluster", "1x0 1c", "--job", "1", "--now", "2600", "--check", "0"), "has already run"),
+        (
+            ("--cluster", "1x0 1c", "--job", "1", "--now", "2600", "--check", "0"),
+            "has already ended, so",
+        ),
         (("--cluster", "1x0 1c", "--cpus", "1", "--now", "soon"), "+36h"),
     ],
 )

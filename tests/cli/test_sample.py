@@ -110,3 +110,12 @@ def test_a_single_job_is_counted_in_the_singular(prophase_here, tmp_path):
     (tmp_path / "jobs.csv").write_text("job_id,user,submit_s\na,u,0\n")
     done = prophase_here("sample", "jobs.csv", "--by", "user", "--size", "1", "--out", "small")
     assert "Wrote 1 job to small." in done.stdout
+
+
+def test_jobs_without_a_workload_are_sampled_by_kind(prophase_here, tmp_path):
+    rows = [f"{n},user{n % 2},{n}" for n in range(40)]
+    (tmp_path / "jobs.csv").write_text("\n".join(["job_id,user,duration_s", *rows]) + "\n")
+    prophase_here("import", "jobs.csv", "--workspace", "ws")
+    done = prophase_here("sample", "ws", "--size", "10", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert '"by": "kind"' in done.stdout

@@ -48,6 +48,13 @@ def test_an_idle_gpu_and_a_job_that_never_ends_are_named_with_what_to_do(learnt)
     late = _seen(learnt, _job(), now_s=9_000.0)
     assert late.metric == "duration_s"
     assert late.run_share > 10
+    assert late.sentence().startswith("now has run 2.22 h, ")
+    assert " times a usual run; 99 of 100 jobs of its profile (" in late.sentence()
+
+
+def test_now_is_when_the_table_was_taken(learnt) -> None:
+    """Not when the last job of it began, which is long ago on a calm day."""
+    assert _seen(learnt, _job(after_elapsed_s=8_000.0)).elapsed_s == 8_000.0
 
 
 def test_means_wait_for_a_tenth_of_the_run_and_peaks_do_not(learnt) -> None:

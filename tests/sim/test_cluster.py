@@ -80,3 +80,9 @@ def test_nodes_that_cannot_be_are_refused_by_name(column, value, said):
     nodes.loc[1, column] = value
     with pytest.raises(InputError, match=said):
         Cluster.from_nodes(nodes)
+
+
+@pytest.mark.parametrize("text", ["10x8 inf", "10x8 NaN 64c", "4x8 V100, 2x8 null"])
+def test_what_stands_for_no_number_is_no_gpu_type(text):
+    with pytest.raises(ParameterError, match="is not understood"):
+        Cluster.parse(text)

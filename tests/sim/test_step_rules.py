@@ -257,6 +257,14 @@ def test_whoever_would_run_into_a_reservation_waits_for_its_end():
     assert simulate(limited, TWO, reservations=KEPT).start_s.tolist() == [0.0, 300.0]
 
 
+def test_a_reservation_for_somebody_without_jobs_is_told() -> None:
+    made = jobs(2, user=["bob", "ada"])
+    strange = pd.DataFrame({"from_s": [0.0, 9.0], "to_s": [5.0, 20.0], "nodes": [1, 1],
+                            "user": ["eve", "ada"]})  # fmt: skip
+    notes = simulate(made, TWO, reservations=strange).notes
+    assert "reservation 1: for somebody who submits no job here; the nodes stay empty" in notes
+
+
 @pytest.mark.parametrize("queue", ["skip", "strict"])
 @pytest.mark.parametrize("seed", range(3))
 def test_reservations_for_everybody_change_nothing(seed, queue):

@@ -135,3 +135,22 @@ def test_a_policy_sees_how_fast_a_job_is_on_each_type_of_gpu():
 
     found = simulate_steps(Workload.from_jobs(made), cluster, fastest, speeds="own")
     assert np.allclose(found.end_s, [60.0, 70.0])
+
+
+@pytest.mark.parametrize("node", [0.5, "0", -1, 9, None, float("nan")])
+def test_what_is_no_node_is_refused(node):
+    def asks(state):
+        assert not state.fits(state.queue[0], node)
+
+    def starts(state):
+        state.start(state.queue[0], nodes=[node])
+
+    for policy in (asks, starts):
+        with pytest.raises(ParameterError, match=f"policy {policy.__name__} at 0 s.*no place|node"):
+            simulate_steps(jobs(), Cluster.parse("1x1"), policy)
+
+
+def test_a_table_without_rows_is_told_so():
+    table = pd.DataFrame({"job_id": [], "submit_s": [], "duration_s": []})
+    with pytest.raises(InputError, match="has no rows"):
+        Workload.from_jobs(table)

@@ -19,7 +19,7 @@ from prophase.cli.output import (
 from prophase.cli.reproductions import RUNNERS, Reproduced
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption, ReportOption, WorkersOption
-from prophase.errors import ParameterError, ProphaseError, nearest
+from prophase.errors import ParameterError, ProphaseError, not_among
 from prophase.json_types import JsonObject
 from prophase.result import Result
 
@@ -87,10 +87,8 @@ def command(
     from prophase.workers import parse_workers
 
     if name not in (*RUNNERS, "all"):
-        raise ParameterError(
-            f"{name!r} is nothing we can reproduce. {nearest(name, RUNNERS)} "
-            f"Known: {', '.join(RUNNERS)}, all."
-        )
+        said = f"{name!r} is nothing we can reproduce."
+        raise ParameterError(not_among(said, name, [*RUNNERS, "all"]))
     given = {"lists": lists, "seeds": seeds, "trials": trials, "figures": figures}
     options = {key: str(value) for key, value in given.items() if value is not None}
     for key in options:

@@ -39,7 +39,9 @@ def _openb(data: Path | None, options: Options, workers: int | str, progress: Pr
     try:
         seeds = [int(item) for item in options.get("seeds", "42,43,44").split(",")]
     except ValueError as cause:
-        raise ParameterError(f"--seeds {options['seeds']}: give numbers such as 42,43.") from cause
+        raise ParameterError(
+            f"--trial-seeds {options['seeds']}: give numbers such as 42,43."
+        ) from cause
     return openb_table(data, lists=lists, seeds=seeds, workers=workers, progress=progress)
 
 
@@ -87,7 +89,9 @@ def _thesis(data: Path | None, options: Options, workers: int | str, progress: P
 
     seeds, trials = options.get("seeds"), int(options.get("trials", TRIALS))
     if data is not None and seeds is not None:
-        raise ParameterError("--seeds makes a synthetic pipeline, and --data brings one: give one.")
+        raise ParameterError(
+            "--trial-seeds makes a synthetic pipeline, and --data brings one: give one."
+        )
     try:
         named = [SEED] if seeds is None else [int(one) for one in seeds.split(",")]
     except ValueError as cause:

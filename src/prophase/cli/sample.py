@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, show_result, typed_command
-from prophase.cli.replay_options import ByOption
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
 from prophase.json_types import JsonObject
@@ -23,7 +22,10 @@ if TYPE_CHECKING:
 
 def command(
     path: TraceArgument,
-    by: ByOption = "workload",
+    by: Annotated[
+        str | None,
+        typer.Option(help="Column that says the stratum of a job. [default: workload, else kind]"),
+    ] = None,
     size: Annotated[
         int | None, typer.Option(help="Rows wanted; without it, Cochran's size (95 %, 5 points).")
     ] = None,
@@ -48,7 +50,7 @@ def command(
     from prophase.trace.source_files import combined_hash
     from prophase.trace.workspace import Workspace
 
-    sample, frames, origin = _draw(path, source, by, size, seed, wanted=out is not None)
+    by, sample, frames, origin = _draw(path, source, by, size, seed, wanted=out is not None)
     remarks = list(sample.notes)
     if out is not None:
         jobs = frames["jobs"]
@@ -78,9 +80,9 @@ def command(
 
 
 def _draw(
-    path: Path, source: str | None, by: str, size: int | None, seed: int, *, wanted: bool
-) -> tuple[Sample, dict[str, pd.DataFrame], dict[str, str]]:
-    """Return the sample, the tables it leaves, and where they came from."""
+    path: Path, source: str | None, by: str | None, size: int | None, seed: int, *, wanted: bool
+) -> tuple[str, Sample, dict[str, pd.DataFrame], dict[str, str]]:
+    """Return the strata, the sample, the tables it leaves, and where they came from."""
     from prophase.cli.provenance import note_data, open_trace
     from prophase.errors import MissingColumnError, not_among
     from prophase.trace.sample import draw_sample, take_rows
@@ -98,20 +100,24 @@ def _draw(
         trace = open_trace(path, source=source)
         held, columns = None, list(trace.jobs.columns)
         origin = {"source": trace.source, "hash": trace.data_hash, "clock": trace.clock}
+    by = by or next((name for name in ("workload", "kind") if name in columns), "workload")
     if by not in columns:
         raise MissingColumnError(
             not_among(
-                f"{path}: the jobs have no column {by!r}.", by, columns, heading="Choose one of"
+                f"{path}: the jobs have no column {by!r}.",
+                by,
+                columns,
+                heading="Name one with --by",
             )
         )
     if held is None:
         sample = draw_sample(trace.jobs[by], size, random_state=seed)
-        return sample, {**trace.tables, "jobs": trace.jobs.iloc[sample.rows]}, origin
+        return by, sample, {**trace.tables, "jobs": trace.jobs.iloc[sample.rows]}, origin
     sample = draw_sample(held.read("jobs", [by])[by], size, random_state=seed)
     if not wanted:
-        return sample, {}, origin
+        return by, sample, {}, origin
     others = {name: held.read(name) for name in held.tables if name != "jobs"}
-    return sample, {**others, "jobs": take_rows(file, sample.rows, columns)}, origin
+    return by, sample, {**others, "jobs": take_rows(file, sample.rows, columns)}, origin
 
 
 def _usage_of(usage: pd.DataFrame, jobs: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -133,13 +133,6 @@ class CRBM:
         """Return the mean length of sample minus reconstruction, the measure AI4DL reports."""
         return self._error(windows_of(stretches, self.history))
 
-    def free_energy(self, windows: Floats) -> Floats:
-        """Return minus the log of the unnormalised probability of each window's sample."""
-        history, sample = np.hsplit(windows, [windows.shape[1] - len(self.v_bias)])
-        off = sample - self.v_bias - history @ self.A.T
-        drive = self.h_bias + history @ self.B.T + sample @ self.W.T
-        return np.asarray(0.5 * (off**2).sum(axis=1) - np.logaddexp(0.0, drive).sum(axis=1))
-
     def generate(self, history: Floats, samples: int, *, gibbs: int = 30) -> Floats:
         """Return what may come next: ``samples`` rows after a history of ``history`` rows or more.
 

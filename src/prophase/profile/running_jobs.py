@@ -18,6 +18,7 @@ from prophase.errors import InputError, MissingColumnError
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.profiles import Profile
 from prophase.stats import Estimate, calendar_blocks, share
+from prophase.trace.describe.trace_clock import latest_moment_s
 from prophase.trace.schema import JOBS
 
 #: metric of a job -> column of the usage series it is made of, and how
@@ -37,8 +38,7 @@ _EARLY = 0.1
 #: completed jobs that show how often an alarm is false
 _MOST_HELD, _FEWEST_HELD = 6_000, 30
 _REMEDIES = {
-    "duration_s": "it runs longer than 99 of 100 jobs of its profile: see whether it makes "
-    "progress, before its time limit ends it",
+    "duration_s": "see whether it makes progress, before its time limit ends it",
     "memory high": "it may run out of memory: write a checkpoint, and ask for more the next time",
     "gpu low": "its GPU waits: look at input and communication, or whether it hangs",
     "cpu low": "it computes less than usual: see whether it hangs or waits for input",
@@ -76,12 +76,20 @@ class RunningJob:
             return f"{self.job_id}: {self.verdict} ({self.profile or 'none'})."
         column = JOBS.get(self.metric)
         unit = column.unit if column is not None else ""
-        usual = "" if math.isnan(self.run_share) else f", {self.run_share:.0%} of a usual run"
+        value, least, most = (units.amount(n, unit) for n in (self.value, self.least, self.most))
+        elapsed = units.duration(self.elapsed_s)
+        part, times = f"{self.run_share:.0%} of", f"{self.run_share:.1f} times"
+        usual = f", {part if self.run_share < 2 else times} a usual run"
+        ran = elapsed if math.isnan(self.run_share) else elapsed + usual
+        if self.metric == "duration_s":
+            return (
+                f"{self.job_id} has run {ran}; 99 of 100 jobs of its profile ({self.profile}) end "
+                f"within {most}: {self.advice}."
+            )
         since = "" if math.isnan(self.since_s) else f" since {units.duration(self.since_s)}"
         return (
-            f"{self.job_id}: {self.metric} {units.amount(self.value, unit)}, its profile "
-            f"({self.profile}) {units.amount(self.least, unit)} to {units.amount(self.most, unit)}"
-            f"{since}; after {units.duration(self.elapsed_s)}{usual}: {self.advice}."
+            f"{self.job_id} has run {ran}: its {self.metric} is {value}{since}, where 98 of 100 "
+            f"jobs of its profile ({self.profile}) have {least} to {most}: {self.advice}."
         )
 
 
@@ -201,10 +209,8 @@ def _running(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _latest(jobs: pd.DataFrame, usage: pd.DataFrame | None) -> float:
-    clocks = [jobs[name].max() for name in ("submit_s", "start_s", "end_s") if name in jobs]
-    if usage is not None and len(usage):
-        clocks.append(usage["time_s"].max())
-    return float(np.nanmax(np.array(clocks, dtype=np.float64)))
+    last = latest_moment_s(jobs)
+    return last if usage is None or usage.empty else max(last, float(usage["time_s"].max()))
 
 
 def _by_job(usage: pd.DataFrame | None) -> Mapping[str, pd.DataFrame]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, count, groupby
 from urllib.parse import quote
 
@@ -84,17 +84,6 @@ def render(result: Result, draw: Draw | None = None) -> str:
         f"{opening}\n{toc}\n{body}\n</main>\n"
         f"{_about(about(result))}</body></html>\n"
     )
-
-
-def fragment(blocks: Iterable[Block], draw: Draw | None = None) -> str:
-    """Return blocks as HTML for a page that has a frame and a stylesheet of its own.
-
-    Examples
-    --------
-    >>> fragment([Bullets(["one job waits"])])
-    '<ul><li>one job waits</li></ul>\\n'
-    """
-    return _Page(draw, set()).blocks(list(blocks))
 
 
 class _Page:

@@ -172,7 +172,7 @@ class Cluster(ShortForm):
 
 def _parsed(text: str, place: int, part: str) -> re.Match[str]:
     match = _SIZE.fullmatch(part)
-    if match is None:
+    if match is None or str(match[3]).lower() in ("inf", "infinity", "nan", "null"):
         what = f"{part.strip()!r} is not understood" if part.strip() else f"part {place} is empty"
         raise ParameterError(
             f"cluster {text!r}: {what}. Write nodes x GPUs, then if you like GPU type, cores and "

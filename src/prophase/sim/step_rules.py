@@ -87,9 +87,11 @@ def simulate_step_rules(
     key = np.asarray(setting.key(workload), np.float64)
     start = _packed_start(rules.topology, pace.domains)
     alike: Alike = _kind
+    unused: tuple[str, ...] = ()
     if rules.reservations is not None:
         reserved = Reservations.of(rules.reservations, workload, cluster)
         start, alike = _reserved_start(reserved, state)
+        unused = reserved.unused()
     strict = setting.queue == "strict"
     step: Pass
     if rules.elastic is not None and jobs is not None:
@@ -110,7 +112,7 @@ def simulate_step_rules(
     told = step.told() if isinstance(step, PhaseByPhase) else ()
     if isinstance(state, MigState):
         told = (_geometry(state),)
-    notes = (*schedule.notes, *workload.unstated())
+    notes = (*schedule.notes, *workload.unstated(), *unused)
     return replace(schedule, queue=setting.queue, notes=(*notes, *told, said))
 
 

@@ -169,6 +169,9 @@ class ClusterState:
 
     def fits(self, job: int, node: int) -> bool:
         """Tell whether one instance of a job could start on a node now."""
+        if not self._is_node(node):
+            nodes = counted(len(self.cluster), "node")
+            raise ParameterError(f"{node!r} is no node: the cluster has {nodes} from 0 on.")
         shape = self._shape_of[job]
         fit = interpreted(node_resources.fits)(
             self._nodes, node, self._asks, shape, self._place.rules.pooled
@@ -370,7 +373,7 @@ class ClusterState:
     def _placed_on(self, job: int, nodes: Sequence[int]) -> Ints | None:
         """Place the instances on given nodes; None if one of them has no room."""
         wanted = self.instances(job)
-        if len(nodes) != wanted or not all(0 <= node < len(self.cluster) for node in nodes):
+        if len(nodes) != wanted or not all(map(self._is_node, nodes)):
             raise ParameterError(
                 f"job {self._name(job)} has {counted(wanted, 'instance')}, the cluster "
                 f"{counted(len(self.cluster), 'node')} from 0 on; {list(nodes)} is no place for "
@@ -383,6 +386,9 @@ class ClusterState:
                 return None
             rows[row] = node, self._take_on(job, node)
         return rows
+
+    def _is_node(self, node: object) -> bool:
+        return isinstance(node, int | np.integer) and 0 <= int(node) < len(self.cluster)
 
     def _take_on(self, job: int, node: int) -> int:
         """Take what one instance asks for on a node; return its GPUs as a bit set."""
@@ -578,8 +584,8 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
     if lost := sorted(set(range(len(state.workload))) - done):
         raise InputError(
             f"policy {order} took {counted(len(lost), 'job')} out of state.queue without starting "
-            f"it, {state._name(lost[0])} first. Leave the queue as it is: state.start() takes a "
-            "job out of it."
+            f"{'it' if len(lost) == 1 else 'them'}, {state._name(lost[0])} first. Leave the queue "
+            "as it is: state.start() takes a job out of it."
         )
     workload, row_of = state.workload, np.arange(len(state.workload))
     if state.graph is not None:

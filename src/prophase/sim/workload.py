@@ -109,8 +109,10 @@ class Workload(ShortForm):
             if run_time not in jobs:
                 raise InputError(f"the job table has no column {run_time} with run times.")
             jobs = jobs.assign(duration_s=jobs[run_time])
+        if not len(jobs):
+            raise InputError("the job table has no rows: nothing to replay.")
         if "duration_s" not in jobs or not jobs["duration_s"].notna().any():
-            others = [str(name) for name in jobs if "duration" in str(name)]
+            others = [str(n) for n in jobs if "duration" in str(n) and jobs[n].notna().any()]
             hint = f" Name another column (--run-time): {', '.join(others)}." if others else ""
             raise InputError(
                 f"the job table has no run times (duration_s): nothing to replay.{hint}"

@@ -29,6 +29,18 @@ BAD = "bad row: "
 MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", "-", "Unknown")
 
 
+def exactly(number: float) -> ibis.Value:
+    """Return a number for an expression; engines read one without quotes as a decimal, inexactly.
+
+    Examples
+    --------
+    >>> cell = ibis.literal("128000").cast("float64")
+    >>> float((cell * exactly(1e6 / 2**30)).execute()) == 128_000 * (1e6 / 2**30)
+    True
+    """
+    return ibis.literal(repr(number)).cast("float64")
+
+
 def _parse_instant(cell: str) -> object:
     """Read what engines read; pandas alone would also take "9th of October"."""
     if not re.match(r"\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}", cell):
@@ -115,10 +127,10 @@ class Sheet:
         if column.type().is_floating():
             # written by pandas, a missing number is NaN
             value = column.isnan().ifelse(ibis.null("float64"), column.cast("float64"))
-            return value if factor == 1.0 else value * factor
+            return value if factor == 1.0 else value * exactly(factor)
         value = column.try_cast("float64")
         self._expect(name, "a number", value, float)
-        return value if factor == 1.0 else value * factor
+        return value if factor == 1.0 else value * exactly(factor)
 
     def instant(self, name: str) -> ibis.Value:
         """Return wall-clock times such as 2021-05-01 02:26:23 as seconds since 1970."""

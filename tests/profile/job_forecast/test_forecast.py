@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import prophase as ph
-from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast
+from prophase.profile.job_forecast.forecast import EarlyEnd, JobForecast, TargetForecast
 from prophase.stats import Estimate
 
 
@@ -59,3 +59,19 @@ def test_the_reason_names_the_wider_group_beside_a_single_job() -> None:
     few, many = (ph.ask(model, {"user": "ann", "gpus": n})["duration_s"].reason for n in (8, 1))
     assert few.startswith("based on 1 job with the same user and request, beside 30 jobs")
     assert "beside" not in many
+
+
+def test_two_humps_are_told_although_a_few_outcomes_lie_between() -> None:
+    """A kind that fails at once or runs for hours, pooled with a few jobs that are less alike."""
+    draw = np.random.default_rng(3)
+    failed, ran = draw.uniform(10, 140, 14), draw.lognormal(np.log(66_000), 0.15, 48)
+    found = EarlyEnd.of(np.concatenate([failed, [700.0, 5_000.0], ran]))
+    assert found is not None
+    assert found.share == pytest.approx(14 / 64, abs=0.02)
+    assert found.within < 700
+    assert found.otherwise == pytest.approx(66_000, rel=0.1)
+
+
+def test_one_wide_hump_is_not_two() -> None:
+    draw = np.random.default_rng(4)
+    assert all(EarlyEnd.of(draw.lognormal(8, 2.0, 64)) is None for _ in range(100))

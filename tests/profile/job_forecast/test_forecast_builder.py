@@ -40,14 +40,31 @@ def test_a_never_seen_job_gets_wide_ranges_no_size_and_hears_what_is_new(model: 
     told = " ".join(found.unsure)
     assert "user 'eve' was never seen" in told
     assert "request_gpus 64 is above all that was seen (1 to 2)" in told
-    assert "colour is not a column" in told
+    assert "colour not used: finished jobs do not say it, or all say the same." in told
 
 
 def test_a_request_that_no_finished_job_states_is_said_not_to_count(
     model: JobModel,
 ) -> None:
     told = " ".join(ask(model, {"user": "ann", "cpus": 4000}).unsure)
-    assert "request_cpu_cores not used: no finished job says it." in told
+    assert "request_cpu_cores not used: finished jobs do not say it" in told
+
+
+def test_an_attribute_is_found_again_under_the_name_it_was_imported_from() -> None:
+    kinds = ["spot", "on-demand"] * 40
+    history = pd.DataFrame({"attr_capacity": kinds, "attr_depth": [2.0, 4.0] * 40,
+                            "duration_s": [60.0, 6000.0] * 40})  # fmt: skip
+    model = learn(history, ["duration_s"])
+    for said in ({"Capacity": "spot", "depth": "2"}, {"attr_capacity": "spot", "attr_depth": 2}):
+        found = ask(model, said)
+        assert found["duration_s"].value == pytest.approx(60, rel=0.1)
+        assert not any("not used" in sentence or "seen" in sentence for sentence in found.unsure)
+    told = " ".join(ask(model, {"capcity": "spot", "depth": 2}).unsure)
+    assert (
+        "capcity not used: finished jobs do not say it, or all say the same. Did you mean" in told
+    )
+    with pytest.raises(InputError, match="says colour; they say capacity and depth"):
+        ask(model, {"colour": "red"})
 
 
 def test_missing_attributes_are_named(model: JobModel) -> None:

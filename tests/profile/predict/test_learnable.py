@@ -17,6 +17,18 @@ def test_an_attribute_that_equals_the_outcome_is_not_learnt_from(jobs: pd.DataFr
     assert learnable(jobs)[1] == ()
 
 
+@pytest.mark.parametrize("made", ["ms", "day", "row"])
+def test_what_only_says_when_a_job_came_is_not_learnt_from(jobs: pd.DataFrame, made: str) -> None:
+    submit = 1e9 + 864_00 / 4 * np.arange(len(jobs))
+    day = pd.to_datetime(submit, unit="s").strftime("%Y-%m-%d")
+    told = {"ms": submit * 1e3, "day": day, "row": np.arange(len(jobs))}[made]
+    kept, notes = learnable(jobs.assign(submit_s=submit, attr_made=told))
+    assert "attr_made" not in kept
+    assert notes == ("attr_made is not learnt from: it only says when a job came.",)
+    hour = np.arange(len(jobs)) % 24
+    assert "attr_hour" in learnable(jobs.assign(submit_s=submit, attr_hour=hour))[0]
+
+
 def test_a_job_that_is_there_twice_counts_once(jobs: pd.DataFrame) -> None:
     kept, notes = learnable(pd.concat([jobs, jobs[:7]], ignore_index=True))
     assert len(kept) == len(jobs)

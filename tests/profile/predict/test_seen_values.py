@@ -120,3 +120,18 @@ def test_an_attribute_that_numbers_the_rows_is_not_learnt_from() -> None:
     assert "attr_row" not in model.told_apart
     job = {"user": "ann", "attr_row": 900.0, "attr_size": 5.0}
     assert model.seen.novelty(pd.DataFrame([job])).strange.tolist() == [0]
+
+
+def test_the_last_digit_of_a_converted_amount_is_no_news() -> None:
+    seen = SeenValues.of(pd.DataFrame({"request_memory_gib": [119.20928955078124]}))
+    job = {"request_memory_gib": 119.20928955078125}
+    assert seen.surprises(job) == []
+    assert seen.novelty(pd.DataFrame([job])).strange.tolist() == [0]
+    assert seen.novelty(pd.DataFrame([{"request_memory_gib": 119.3}])).strange.tolist() == [1]
+
+
+def test_an_attribute_is_a_number_or_text_as_in_the_history() -> None:
+    seen = SeenValues.of(pd.DataFrame({"attr_depth": [2.0], "attr_zone": ["1"]}))
+    assert seen.in_kind({"attr_depth": "2", "attr_zone": 1.0}) == {
+        "attr_depth": 2.0, "attr_zone": "1",
+    }  # fmt: skip

@@ -11,10 +11,16 @@ def test_names_of_other_tables_are_read_by_what_they_mean_and_a_note_says_so() -
     found = from_fields(fields, form="YAML", where="job.yaml")
     assert dict(found.columns) == {
         "workload": "eval", "request_gpus": 2.0, "request_memory_gib": pytest.approx(93.13, 1e-4),
+        "attr_colour": "red",
     }  # fmt: skip
     assert "gpu_num is read as request_gpus." in found.notes
     assert "run_time is known only after a job has run and is not used." in found.notes
-    assert "colour is not a column of the job table and is not used." in found.notes
+
+
+def test_what_is_no_single_value_is_no_attribute() -> None:
+    found = from_fields({"user": "ann", "env": {"LR": "1e-4"}}, form="YAML", where="job.yaml")
+    assert dict(found.columns) == {"user": "ann"}
+    assert found.notes == ("env is not a column of the job table and is not used.",)
 
 
 def test_two_names_for_one_column_are_refused() -> None:

@@ -86,7 +86,6 @@ def test_a_new_job_is_the_last_in_the_queue(log: pd.DataFrame) -> None:
     earlier = forecast_start(log, CLUSTER, last, now_s=now_s, draws=20, queue="strict").p50_s
     assert earlier is not None
     assert found.p50_s >= earlier
-    assert found.share_within(1e9) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,6 @@ def test_what_history_or_cluster_cannot_answer_is_not_answered(
     assert not found.known
     assert reason in found.reason
     assert found.p50_s is None
-    assert found.share_within(60.0) is None
 
 
 def test_a_log_whose_nodes_cannot_hold_what_runs_is_still_answered(log: pd.DataFrame) -> None:
@@ -139,7 +137,11 @@ def test_a_running_job_without_room_is_left_aside_and_named(log: pd.DataFrame) -
 
 @pytest.mark.parametrize(
     ("job", "message"),
-    [("j1", "has already run"), ("j1199", "not submitted"), ("nobody", "not in the job table")],
+    [
+        ("j1", "has already ended, so"),
+        ("j1199", "not submitted"),
+        ("nobody", "not in the job table"),
+    ],
 )
 def test_jobs_that_do_not_wait_are_refused(log: pd.DataFrame, job: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):

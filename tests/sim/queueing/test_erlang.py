@@ -11,10 +11,6 @@ from prophase.errors import ParameterError
 from prophase.sim.queueing.erlang import (
     erlang_b,
     erlang_c,
-    load_for_blocking,
-    load_for_delay,
-    servers_for_blocking,
-    servers_for_delay,
 )
 
 loads = st.floats(0.01, 300.0)
@@ -71,25 +67,8 @@ def test_the_two_ways_to_a_fraction_of_a_server_agree():
     assert below == pytest.approx(above, rel=1e-7)
 
 
-@given(load=loads, share=st.floats(1e-6, 0.5))
-def test_the_inverse_is_the_least_number_of_servers(load, share):
-    servers = servers_for_blocking(load, share)
-    assert erlang_b(load, servers) <= share < erlang_b(load, servers - 1)
-    servers = servers_for_delay(load, share)
-    assert erlang_c(load, servers) <= share
-    assert servers - 1 <= load or erlang_c(load, servers - 1) > share
-
-
-@given(servers=st.integers(1, 200), share=st.floats(0.001, 0.9))
-def test_the_load_for_a_share_gives_that_share(servers, share):
-    assert erlang_b(load_for_blocking(servers, share), servers) == pytest.approx(share, rel=1e-6)
-    assert erlang_c(load_for_delay(servers, share), servers) == pytest.approx(share, rel=1e-6)
-
-
 def test_overload_is_refused_with_the_servers_it_takes():
     with pytest.raises(ParameterError, match="At least 46 servers are needed"):
         erlang_c(45.0, 40)
     with pytest.raises(ParameterError, match="offered_load is -1"):
         erlang_b(-1, 3)
-    with pytest.raises(ParameterError, match="share is 5"):
-        servers_for_blocking(10.0, 5)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +10,6 @@ from prophase.sim.queueing.erlang import erlang_c
 from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.parsing import parse_service_target
 from prophase.sim.queueing.staffing import (
-    garnett_delay,
     halfin_whitt_delay,
     least_servers,
     square_root_staffing,
@@ -31,33 +29,6 @@ def test_square_root_staffing_comes_close_to_erlang_c(load, share):
     assert plan.wait_probability_erlang < 1.05 * share
     assert erlang_c(load, plan.servers - 1) > 0.95 * share
     assert plan.wait_probability_erlang == erlang_c(load, plan.servers)
-
-
-def test_patience_beyond_all_bounds_is_halfin_and_whitt():
-    patient, leaving = garnett_delay(1.0, service_mean_s=1.0, patience_mean_s=1e10)
-    assert patient == pytest.approx(halfin_whitt_delay(1.0), rel=1e-4)
-    assert leaving == pytest.approx(0.0, abs=1e-4)
-
-
-def erlang_a(load: float, servers: int, patience: float) -> tuple[float, float]:
-    """P(wait) and P(give up) of M/M/c+M with mean service 1, by its birth-death chain."""
-    n = np.arange(1, 4 * servers)
-    leaving = np.maximum(n - servers, 0) / patience
-    weight = np.append(0.0, np.cumsum(np.log(load / (np.minimum(n, servers) + leaving))))
-    share = np.exp(weight - weight.max())
-    share /= share.sum()
-    return float(share[servers:].sum()), float(share[1:] @ leaving / load)
-
-
-@pytest.mark.parametrize(("beta", "patience"), [(0.0, 1.0), (0.5, 2.0), (-0.5, 0.5)])
-def test_garnetts_limit_is_near_the_exact_queue_with_patience(beta, patience):
-    load = 2000.0
-    servers = round(load + beta * load**0.5)
-    actual = (servers - load) / load**0.5
-    delayed, leaving = erlang_a(load, servers, patience)
-    said = garnett_delay(actual, service_mean_s=1.0, patience_mean_s=patience)
-    assert said[0] == pytest.approx(delayed, rel=0.03)
-    assert said[1] / servers**0.5 == pytest.approx(leaving, rel=0.05)
 
 
 @given(rate=st.floats(0.1, 500.0), limit=st.floats(0.001, 100.0))

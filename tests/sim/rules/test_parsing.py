@@ -5,9 +5,10 @@ import math
 import pandas as pd
 import pytest
 
-from prophase.errors import InputError
+from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.rules.parsing import number_column
+from prophase.sim.rules.elastic import Elastic
+from prophase.sim.rules.parsing import as_rule, number_column
 
 JOBS = pd.DataFrame(
     {
@@ -71,3 +72,23 @@ def test_words_in_columns_of_jobs_that_rules_read_are_named():
         simulate(workload, cluster, depends="column=attr_parents,think=attr_think_s")
     with pytest.raises(InputError, match="attr_min_workers of job a is 'few'"):
         simulate(workload, cluster, elastic="min=1,max=2")
+
+
+@pytest.mark.parametrize(("value", "words"), [
+    ("min=1,max=nan", "max = 'nan' is not understood: write a whole number"),
+    ("min=1,max=2.5", "max = '2.5' is not understood: write a whole number"),
+    ("serial=nan", "serial = 'nan' is not understood: write a number"),
+    ("serial=half", "serial = 'half' is not understood: write a number"),
+])  # fmt: skip
+def test_what_is_no_number_is_told_in_plain_words(value: str, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        as_rule(Elastic, value, "elastic")
+
+
+def test_parents_are_found_under_the_name_that_the_column_had_before_it_was_imported():
+    named = JOBS.rename(columns={"attr_parents": "after_waits_for"})
+    workload, cluster = Workload.from_jobs(named), Cluster.parse("2x1")
+    for name in ("waits_for", "Waits For", "after_waits_for"):
+        assert simulate(workload, cluster, depends=name).start_s.tolist() == [0.0, 60.0]
+    with pytest.raises(InputError, match="no column parents"):
+        simulate(workload, cluster, depends="parents")

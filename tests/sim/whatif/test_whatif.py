@@ -11,12 +11,14 @@ from prophase.sim.request_variants import with_requests
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
 from prophase.sim.sweep.resampled_traces import DrawnBlocks, blocks_for
 from prophase.sim.whatif.comparison import (
+    _verdict,
     compare_scenarios,
     runnable_scenarios,
 )
 from prophase.sim.whatif.result import what_if
 from prophase.sim.whatif.scenarios import WhatIfQuestion, WhatIfScenario, policy_of, scenarios_of
 from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
+from prophase.stats import Estimate
 
 BASE = {"order": "fifo", "place": "best_fit", "queue": "skip"}
 
@@ -283,3 +285,10 @@ def test_a_target_that_no_size_reaches_says_why():
     stuck = WhatIfScenario("baseline", wide, Cluster.parse("2x4 T4"), BASE)
     never = smallest_clusters([stuck], parse_wait_target("mean wait < 1 min"), seeds=2)[0]
     assert "1 jobs fit on no kind of node" in never.why_not
+
+
+def test_what_changes_nothing_in_any_replay_is_no_change() -> None:
+    same = Estimate(0.0, reason="the same on all resampled traces")
+    assert _verdict("twice", same, 1.0) == "no change"
+    assert _verdict("twice", Estimate(3.0, reason="too short"), 1.0) == "no interval"
+    assert _verdict("twice", Estimate(3.0, -1.0, 7.0), 1.0) == "no clear change"

@@ -122,3 +122,17 @@ def test_settings_that_make_no_sense_are_refused() -> None:
                 {"requests": {"min_runs": 0}}):  # fmt: skip
         with pytest.raises(ParameterError):
             request_settings(bad)
+
+
+def test_a_kind_that_fails_at_once_or_runs_for_hours_is_told_as_such_and_not_by_one_number() -> (
+    None
+):
+    draw = np.random.default_rng(7)
+    rows = np.arange(300)
+    runs = np.where(draw.random(300) < 0.3, draw.uniform(3, 9, 300), draw.normal(7200, 300, 300))
+    jobs = pd.DataFrame({"user": "ann", "task": np.where(rows % 3, "train", "eval"),
+                         "duration_s": runs, "submit_s": 9000.0 * rows})  # fmt: skip
+    (said, *_) = JobRecommender(learn(jobs, ["duration_s"])).counsel({"task": "train"}).words()
+    assert said.startswith("of such jobs ")
+    assert "% end within " in said
+    assert "runs about" not in said

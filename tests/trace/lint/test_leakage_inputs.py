@@ -64,3 +64,10 @@ def test_training_jobs_that_end_after_the_test_begins_are_a_warning(make_jobs):
         f.check: f.severity for f in lint_tables({"jobs": train}, test={"jobs": test}).findings
     }
     assert found["split-shares-time"] == "warning"
+
+
+def test_an_attribute_that_is_a_second_clock_is_a_remark(sound):
+    jobs = sound["jobs"]
+    told = {**sound, "jobs": jobs.assign(attr_ms=jobs["submit_s"] * 1e3)}
+    found = [f for f in lint_tables(told).findings if f.check == "clock-as-attribute"]
+    assert [(f.column, f.severity, f.rows) for f in found] == [("attr_ms", "info", len(jobs))]

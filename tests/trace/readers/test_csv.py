@@ -470,6 +470,8 @@ def test_names_of_metrics_that_exporters_give_are_known(
         ("pod:p creation:t memory_max_usage_bytes:b", "job_id:pod name:pod"),
         ("pipeline:w step:v started:t success:s", "workload:pipeline task:step"),
         ("Job:u Start:t Allocated CPUs:c", "request_cpu_cores:Allocated CPUs"),
+        ("Job:u Start:t accelerator:w gpus:c", "gpu_type:accelerator request_gpus:gpus"),
+        ("Job:u Start:t accelerators:c", "request_gpus:accelerators"),
     ],
 )
 def test_exports_of_other_tools_are_understood(tmp_path: Path, columns: str, expected: str) -> None:

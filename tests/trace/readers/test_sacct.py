@@ -147,7 +147,9 @@ def test_array_tasks_and_het_components_name_their_parent(
 
 def test_a_running_job_has_no_end_and_no_duration(tmp_path: Path, finished: dict[str, str]) -> None:
     cells = finished | {"State": "RUNNING", "End": "Unknown", "Timelimit": "UNLIMITED"}
-    job = jobs_of(dump(tmp_path, line("7", **cells), line("8", **finished))).loc["7"]
+    jobs = jobs_of(dump(tmp_path, line("7", **cells), line("8", **finished)))
+    assert jobs["after_elapsed_s"].tolist() == [3600.0, pytest.approx(float("nan"), nan_ok=True)]
+    job = jobs.loc["7"]
     assert job["status"] == "running"
     assert job[["end_s", "duration_s", "time_limit_s"]].isna().all()
     assert job["start_s"] > 0
@@ -160,6 +162,15 @@ def test_gpus_that_only_the_allocation_names_were_asked_for(
     none = finished | {"ReqTRES": "cpu=16,node=2", "AllocTRES": "cpu=16,node=2"}
     jobs = jobs_of(dump(tmp_path, line("7", **old), line("8", **none)))
     assert jobs["request_gpus"].to_dict() == {"7": 1.0, "8": 0.0}
+
+
+def test_an_allocation_without_gpus_is_of_a_job_that_asked_for_none(tmp_path: Path) -> None:
+    header = "JobID|State|Start|End|AllocTRES"
+    ran = f"COMPLETED|{DAY}10:00:00|{DAY}11:00:00"
+    lines = [f"1|{ran}|cpu=4,mem=8G,node=1", f"2|{ran}|cpu=4,gres/gpu=2,node=1",
+             "3|CANCELLED|Unknown|Unknown|"]  # fmt: skip
+    jobs = jobs_of(dump(tmp_path, *lines, header=header))
+    assert jobs["request_gpus"].fillna(-1).to_dict() == {"1": 0.0, "2": 2.0, "3": -1.0}
 
 
 def test_a_column_nobody_knows_is_kept_as_known_afterwards(

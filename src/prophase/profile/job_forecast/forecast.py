@@ -26,6 +26,9 @@ _NARROW = 4.0
 _NO_FACE = 30.0
 #: each of two humps holds this share of the outcomes, and they lie by this factor apart
 _LEAST_HUMP, _HUMPS_APART = 0.15, 8.0
+#: share of the outcomes that may lie between the humps, and by what power of e times it these
+#: have to lie farther apart
+_MOST_BETWEEN, _BETWEEN = 0.1, 45.0
 _FEWEST_OUTCOMES = 20
 #: values never seen that make an answer unsure
 _FEW_STRANGE, _MANY_STRANGE = 1, 3
@@ -67,13 +70,17 @@ class EarlyEnd:
         if len(known) < _FEWEST_OUTCOMES:
             return None
         first, last = int(_LEAST_HUMP * len(known)), int((1 - _LEAST_HUMP) * len(known))
-        steps = np.diff(np.log(known))[first : last - 1]
-        if not len(steps) or steps.max() < np.log(_HUMPS_APART):
+        inner = np.log(known)[first:last]
+        each = _BETWEEN / len(known)
+        found = []
+        for between in range(min(int(_MOST_BETWEEN * len(known)), len(inner) - 2) + 1):
+            apart = inner[between + 1 :] - inner[: -between - 1] - between * each
+            found.append((float(apart.max()), first + int(apart.argmax()) + 1, between))
+        widest, place, between = max(found)
+        if widest < np.log(_HUMPS_APART):
             return None
-        place = first + int(steps.argmax()) + 1
-        return cls(
-            round(place / len(known), 2), float(known[place - 1]), float(np.median(known[place:]))
-        )
+        late = float(np.median(known[place + between :]))
+        return cls(round(place / len(known), 2), float(known[place - 1]), late)
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,45 @@ class TargetForecast:
         told = self.quantiles.get("0.9", self.high) if self.in_words else self.high
         # half of the jobs would need more than what is usual
         return told if told > self.typical or not math.isfinite(self.high) else self.high
+
+    def shape(self, limit: object = None) -> str:
+        """Say a wide distribution in words: a number between its ends would have a false face.
+
+        ``limit`` is the time limit of the job, if it has one.
+        """
+        runs = self.target == "duration_s"
+        if self.early is not None:
+            share, within = f"{self.early.share:.0%}", say(self.target, self.early.within)
+            rest = say(self.target, self.early.otherwise)
+            if runs:
+                return f"{share} end within {within}; the others run about {rest}"
+            return f"{share} need at most {within}; the others about {rest}"
+        ends = [self.quantiles[level] for level in ("0.1", "0.5", "0.9")]
+        few, half, most = (say(self.target, end) for end in ends)
+        # where the spread is, is what a reader plans by
+        lower = ends[0] > 0 and ends[1] / ends[0] > max(ends[2] / ends[1], _HUMPS_APART)
+        if not runs:
+            least = f"one in ten needs at most {few}, half" if lower else "half need"
+            return f"{least} at most {half}, one in ten more than {most}"
+        least = f"one in ten ends within {few}, half" if lower else "half end"
+        # where limits do not end jobs, one in ten may run for hours past a limit of minutes
+        if (
+            isinstance(limit, int | float)
+            and ends[2] >= limit > 0
+            and not ignores_limit(ends[2], limit)
+        ):
+            until = f"until the limit of {say(self.target, limit)}"
+            if ends[1] >= limit:
+                return f"half run {until}"
+            return f"{least} within {half}, one in ten runs {until}"
+        if half == most:
+            until = (
+                f", 19 of 20 end within {say(self.target, self.high)}"
+                if self.high > ends[2]
+                else ""
+            )
+            return f"one in ten ends within {few}, half run about {half}{until}"
+        return f"{least} within {half}, one in ten runs longer than {most}"
 
     @property
     def low(self) -> float:
@@ -228,41 +274,8 @@ def _cells(one: TargetForecast, limit: object) -> list[str]:
         return [one.target, "no answer", "", "", one.reason]
     value, low, high = (say(one.target, end) for end in (one.value, one.low, one.high))
     if one.in_words:
-        return [one.target, _shape(one, limit), "", f"{one.confidence} confidence", one.reason]
+        return [one.target, one.shape(limit), "", f"{one.confidence} confidence", one.reason]
     return [one.target, value, f"90 %: {low} to {high}", f"{one.confidence} confidence", one.reason]
-
-
-def _shape(one: TargetForecast, limit: object) -> str:
-    """Say a wide distribution in words: a number between its ends would have a false face."""
-    runs = one.target == "duration_s"
-    if one.early is not None:
-        share, within = f"{one.early.share:.0%}", say(one.target, one.early.within)
-        rest = say(one.target, one.early.otherwise)
-        if runs:
-            return f"{share} end within {within}; the others run about {rest}"
-        return f"{share} need at most {within}; the others about {rest}"
-    ends = [one.quantiles[level] for level in ("0.1", "0.5", "0.9")]
-    few, half, most = (say(one.target, end) for end in ends)
-    # where the spread is, is what a reader plans by
-    lower = ends[0] > 0 and ends[1] / ends[0] > max(ends[2] / ends[1], _HUMPS_APART)
-    if not runs:
-        least = f"one in ten needs at most {few}, half" if lower else "half need"
-        return f"{least} at most {half}, one in ten more than {most}"
-    least = f"one in ten ends within {few}, half" if lower else "half end"
-    # where limits do not end jobs, one in ten may run for hours past a limit of minutes
-    if (
-        isinstance(limit, int | float)
-        and ends[2] >= limit > 0
-        and not ignores_limit(ends[2], limit)
-    ):
-        until = f"until the limit of {say(one.target, limit)}"
-        if ends[1] >= limit:
-            return f"half run {until}"
-        return f"{least} within {half}, one in ten runs {until}"
-    if half == most:
-        until = f", 19 of 20 end within {say(one.target, one.high)}" if one.high > ends[2] else ""
-        return f"one in ten ends within {few}, half run about {half}{until}"
-    return f"{least} within {half}, one in ten runs longer than {most}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -12,6 +12,7 @@ import pandas as pd
 from prophase.array_types import Floats
 from prophase.errors import InputError
 from prophase.json_types import JsonMapping
+from prophase.plural import listed
 from prophase.profile.job_forecast.forecast import (
     EarlyEnd,
     Influence,
@@ -27,10 +28,10 @@ from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.missing_columns import filled_ends
 from prophase.profile.predict.predictor import LEVELS, Distribution, expected
 from prophase.profile.predict.submit_columns import Columns, limits
-from prophase.profile.submission.submission import Submission, from_fields
+from prophase.profile.submission.submission import Submission, from_fields, near_name
 from prophase.result import Result
 from prophase.stats import Estimate
-from prophase.trace.schema import known_at_submit
+from prophase.trace.schema import ATTRIBUTE_PREFIX, known_at_submit
 
 if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
@@ -107,11 +108,15 @@ def ask(
         if isinstance(job, Submission)
         else from_fields(job, form="job description", where="the job")
     )
-    columns = dict(submission.columns)
+    columns = model.seen.in_kind(submission.columns)
     if not columns:
         raise InputError("the job says nothing. Name at least one column, such as user.")
     wanted = model.check_targets(targets)
     given = [name for name in known_at_submit(columns) if name in model.columns]
+    if not given and all(name.startswith(ATTRIBUTE_PREFIX) for name in columns) and model.columns:
+        own, known = (listed(list(map(_own_name, some))) for some in (columns, model.columns))
+        said = "the job says nothing that finished jobs say."
+        raise InputError(f"{said} It says {own}; they say {known}.")
     asked = _Asked.of(model, columns, [] if brief else given)
     found = tuple(_target(model, target, asked) for target in wanted)
     return JobForecast(
@@ -263,20 +268,34 @@ def _unsure(
     if absent:
         sentences.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
     sentences += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
-    asked = (name for name in columns if name.startswith("request_") or name == "time_limit_s")
-    unused = [name for name in asked if name not in model.seen.ranges]
+    unused = [_own_name(name) for name in columns if _is_unused(name, model)]
     if unused:
-        sentences.append(f"{', '.join(unused)} not used: no finished job says it.")
+        said = f"{', '.join(unused)} not used: finished jobs do not say it, or all say the same."
+        near = dict.fromkeys(near_name(one, set(model.columns) - set(columns)) for one in unused)
+        sentences.append(" ".join([said, *filter(None, near)]))
     for one in found:
         if one.abstained:
             sentences.append(f"{one.target}: {one.reason}.")
     low = [one for one in found if one.confidence == "low"]
     if low:
         named = "every target" if len(low) == len(found) > 1 else ", ".join(o.target for o in low)
-        first = " and ".join(f"{say(one.target, one.careful)} of {one.target}" for one in low[:2])
+        whose = [f" of {one.target}" if len(low) > 1 else "" for one in low[:2]]
+        plans = (say(one.target, one.careful) for one in low[:2])
+        first = " and ".join(map("".join, zip(plans, whose, strict=True)))
         rest = ", the others likewise" if len(low) > 2 else ""
         sentences.append(f"low confidence for {named}: plan with {first}{rest}.")
     return tuple(sentences)
+
+
+def _own_name(column: str) -> str:
+    """Return the name of an attribute as the job gave it."""
+    return column.removeprefix(ATTRIBUTE_PREFIX)
+
+
+def _is_unused(name: str, model: JobModel) -> bool:
+    """Say whether a column that a job says could decide, but no finished job has it."""
+    says = name.startswith(("request_", ATTRIBUTE_PREFIX)) or name in ("time_limit_s", "gpu_type")
+    return says and name not in {*model.seen.ranges, *model.seen.hashes}
 
 
 def forecasts_result(found: Sequence[JobForecast], model: JobModel) -> Result:

@@ -10,7 +10,7 @@ from prophase.plural import counted
 from prophase.profile.predict.submit_columns import numbers
 from prophase.trace.lint.check_registry import sampled
 from prophase.trace.lint.checks.job_times import SURELY_NOT_SECONDS
-from prophase.trace.lint.checks.leakage import given_away
+from prophase.trace.lint.checks.leakage import clock_copies, given_away
 from prophase.trace.lint.checks.repeated_rows import base_ids
 from prophase.trace.schema import ATTRIBUTE_PREFIX
 
@@ -33,7 +33,7 @@ def learnable(history: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     at_once = int((numbers(history, "duration_s") == 0).sum())
     if at_once:
         notes.append(f"Not learnt from: {counted(at_once, 'run')} of 0 s.")
-    return _without_outcomes(history, notes), tuple(notes)
+    return _without_clocks(_without_outcomes(history, notes), notes), tuple(notes)
 
 
 def _once(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -74,3 +74,10 @@ def _without_outcomes(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
         for one in found
     )
     return history.drop(columns=[one.name for one in found]) if found else history
+
+
+def _without_clocks(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Leave out what later jobs lie beyond: trees would take all of them for the last one."""
+    found = clock_copies(sampled(history))
+    notes += (f"{name} is not learnt from: it only says when a job came." for name in found)
+    return history.drop(columns=found) if found else history

@@ -62,7 +62,7 @@ def predicted_rows(
     >>> predicted_rows(model, [{"job_id": "1", "user": "bob"}])[0]["reason"]
     'based on 20 jobs with the same user'
     """
-    columns = Columns.of(jobs)
+    columns = Columns.of([model.seen.in_kind(job) for job in jobs])
     model.refuse_foreign(columns)
     # what no job says is filled from finished jobs
     lacking = any(name not in columns for name in model.exemplars.columns)

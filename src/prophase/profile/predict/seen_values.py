@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Array, Bools, Floats, Ints
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.back_off_keys import MISSING, Keys, hash_columns
 from prophase.profile.predict.recorded_bounds import RecordedBounds
 from prophase.profile.predict.submit_columns import (
@@ -23,6 +25,8 @@ from prophase.profile.predict.submit_columns import (
 _WIDER, _WIDEST = 0.1, 1.0
 #: a job is not answered for if so many of its values, and this share of them, were never seen
 _SILENT_FROM, _SILENT_SHARE = 5, 0.6
+#: by what share of itself a number may lie beyond all that was seen
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -88,13 +92,13 @@ class _Extremes:
         pairs = zip(*((one.since, one.low, one.high) for one in (self, other)), strict=True)
         return _Extremes.of(*map(np.concatenate, pairs))
 
-    def at(self, as_of: Floats | None) -> tuple[Array, Array]:
-        """Return both as they were before each moment; the last ones without."""
-        if as_of is None:
-            return self.low[-1:], self.high[-1:]
-        place = np.searchsorted(self.since, as_of, side="left")
+    def hold(self, values: Floats, as_of: Floats | None = None) -> Bools:
+        """Say which values lay between both before each moment, but for the last digits."""
+        low, high = self.low - abs(self.low) * _SLACK, self.high + abs(self.high) * _SLACK
+        place = -1 if as_of is None else np.searchsorted(self.since, as_of, side="left")
         # before the first number, none lies between the two
-        return np.append(np.inf, self.low)[place], np.append(-np.inf, self.high)[place]
+        least, most = np.append(np.inf, low)[place], np.append(-np.inf, high)[place]
+        return np.asarray((least <= values) & (values <= most))
 
 
 @dataclass(frozen=True)
@@ -155,11 +159,24 @@ class SeenValues:
             else:
                 value = numbers(jobs, name)
                 known = np.isfinite(value)
-                low, high = self.ranges[name].at(as_of)
-                new = ~((low <= value) & (value <= high))
+                new = ~self.ranges[name].hold(value, as_of)
             given += known
             strange += known & new
         return Novelty(strange, given)
+
+    def in_kind(self, job: JsonMapping) -> JsonObject:
+        """Return the job with numbers where the history has numbers, and text where it has text.
+
+        Cells and options are text; an attribute does not say which of both it is.
+        """
+        found = dict(job)
+        for name, value in job.items():
+            if name in self.ranges and isinstance(value, str):
+                with suppress(ValueError):
+                    found[name] = float(value)
+            elif name in self.hashes and isinstance(value, float):
+                found[name] = f"{value:.15g}"
+        return found
 
     def joined(self, finished: pd.DataFrame) -> SeenValues:
         """Return these values and those of more finished jobs."""
@@ -186,8 +203,9 @@ class SeenValues:
                 if not np.isin(hashed, self.hashes[name]).item():
                     sentences.append(f"{name} {value!r} was never seen")
             elif name in self.ranges and isinstance(value, int | float):
-                low, high = (float(end[0]) for end in self.ranges[name].at(None))
-                if not low <= value <= high:
+                held = self.ranges[name]
+                if not held.hold(np.array([value], np.float64)).item():
+                    low, high = float(held.low[-1]), float(held.high[-1])
                     side = "below" if value < low else "above"
                     sentences.append(
                         f"{name} {value:g} is {side} all that was seen ({low:g} to {high:g})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,8 @@ import pandas as pd
 from prophase import units
 from prophase.errors import InputError, nearest, not_among
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS, STATUSES, Column, known_at_submit
+from prophase.trace.mapping.column_mapping import free_name
+from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS, STATUSES, Column
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,15 @@ ALIASES = {
 
 
 def from_fields(fields: Mapping[Any, Any], *, form: str, where: str) -> Submission:
-    """Return the submission that named fields describe; unknown fields are reported.
+    """Return the submission that named fields describe; one of another name is an attribute.
+
+    An import keeps further columns of a table as attributes, so the same names find them again.
 
     Examples
     --------
-    >>> found = from_fields({"memory": "16Gi", "colour": "red"}, form="YAML", where="job.yaml")
-    >>> dict(found.columns), found.notes
-    ({'request_memory_gib': 16.0}, ('colour is not a column of the job table and is not used.',))
+    >>> found = from_fields({"memory": "16Gi", "Colour": "red"}, form="YAML", where="job.yaml")
+    >>> dict(found.columns)
+    {'request_memory_gib': 16.0, 'attr_colour': 'red'}
     """
     columns, notes = _read_fields(fields, where, finished=False)
     return Submission(columns, form, notes)
@@ -97,10 +100,12 @@ def _read_fields(
                     value = float(value) * factor
             if known.known != "after":
                 notes.append(f"{name} is read as {column}.")
+        if known is None and not finished and not isinstance(value, Mapping | list):
+            column = free_name(ATTRIBUTE_PREFIX, name)
+            known = JOBS.get(column)
         if known is None:
-            names = JOBS.names if finished else known_at_submit(JOBS.names)
             said = f"{name} is not a column of the job table and is not used."
-            notes.append(f"{said} {nearest(column, [*names, *ALIASES])}".strip())
+            notes.append(f"{said} {nearest(column, [*JOBS.names, *ALIASES])}".strip())
         elif known.known == "after" and not finished:
             notes.append(f"{name} is known only after a job has run and is not used.")
         elif column in columns:
@@ -112,6 +117,12 @@ def _read_fields(
                 if name.lower() == "namespace":
                     columns["attr_namespace"] = found
     return columns, tuple(notes)
+
+
+def near_name(name: str, columns: Collection[str]) -> str:
+    """Return a sentence that proposes what a misspelt name of one of the columns may have meant."""
+    everyday = (alias for alias, column in ALIASES.items() if column in columns)
+    return nearest(name, [*(one.removeprefix(ATTRIBUTE_PREFIX) for one in columns), *everyday])
 
 
 def _meant(name: str) -> tuple[Column, float] | None:

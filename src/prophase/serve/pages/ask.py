@@ -14,6 +14,7 @@ from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
 from prophase.profile.job_forecast.forecast import JobForecast, say
 from prophase.profile.job_forecast.forecast_builder import ask
+from prophase.profile.predict.back_off_keys import FOLDED
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.submission.job_file import submissions_in
 from prophase.profile.submission.submission import Submission, from_fields
@@ -50,7 +51,7 @@ def ask_form(request: Request, held: LoadedWorkspaceNow) -> Response:
     given = {
         name: value.strip()[:_MOST_VALUE]
         for name, value in request.query_params.items()
-        if name in model.columns and value.strip()
+        if name in model.columns and name != FOLDED and value.strip()
     }
     if not given:
         return _form(request, held, given)
@@ -139,7 +140,8 @@ def _form(
 def _fields(model: JobModel) -> list[JsonObject]:
     """Return what the form asks: the columns the model knows, with values seen often."""
     known = [*(name for name in _FIRST if name in model.columns)]
-    known += [name for name in model.columns if name not in known and name != "submit_s"]
+    # a folded name is read off the name
+    known += [name for name in model.columns if name not in (*known, "submit_s", FOLDED)]
     fields = []
     for name in known:
         seen = Counter(
@@ -187,6 +189,7 @@ def _told(advice: JobForecast) -> JsonObject:
             "name": named(one.target),
             "target": one.target,
             "abstained": one.abstained,
+            "shape": one.shape(advice.job.get("time_limit_s")) if one.in_words else "",
             "value": "no answer" if one.abstained else _said(one.target, one.value),
             "low": _said(one.target, one.low),
             "high": _said(one.target, one.high),

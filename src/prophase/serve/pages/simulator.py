@@ -165,6 +165,7 @@ def _removal_chart(data: JsonObject) -> PageChart | None:
     ]  # fmt: skip
     if not rows:
         return None
+    rows.sort(key=lambda one: one["value"])
     return bars(
         "What would help",
         f"Change of all waiting in a replay without the cause, {with_intervals(rows)}; to the left "

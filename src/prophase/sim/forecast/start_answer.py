@@ -19,8 +19,8 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.back_test import Coverage, calibrate
 from prophase.sim.forecast.past_forecasts import waits_of_alike, withheld
 from prophase.sim.forecast.queue_state import require_starts
-from prophase.sim.forecast.start_forecast import StartForecast, forecast_start, last_event_s
-from prophase.trace.describe.trace_clock import moment_words
+from prophase.sim.forecast.start_forecast import NEW_JOB, StartForecast, forecast_start
+from prophase.trace.describe.trace_clock import latest_moment_s, moment_words
 from prophase.trace.trace_tables import Trace
 
 
@@ -56,7 +56,7 @@ def answer_start(
 ) -> tuple[StartForecast, Result]:
     """Forecast the start of a job, with an interval that past forecasts have widened."""
     require_starts(trace.jobs)
-    now_s = last_event_s(trace.jobs) if question.now_s is None else question.now_s
+    now_s = latest_moment_s(trace.jobs) if question.now_s is None else question.now_s
     first_s = float(trace.jobs["submit_s"].min())
     if now_s < first_s:
         raise InputError(
@@ -138,9 +138,11 @@ def _rows(found: StartForecast, clock: str) -> list[JsonObject]:
 
 
 def _remarks(found: StartForecast, checked: Coverage | None, unchecked: str) -> list[str]:
+    job = "A new job" if found.job_id == NEW_JOB else f"Job {found.job_id}"
     said = [
-        f"Job {found.job_id}: {found.running:,} jobs run, {found.waiting:,} wait, "
-        f"{found.ahead:,} of them submitted earlier."
+        f"{job}: {counted(found.running, 'job runs', 'jobs run')}, "
+        f"{counted(found.waiting - 1, 'other waits', 'others wait')}, {found.ahead:,} of them "
+        "submitted earlier."
     ]
     if not found.known:
         hint = []

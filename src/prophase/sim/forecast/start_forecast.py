@@ -15,7 +15,10 @@ from prophase.sim.forecast.futures import Futures
 from prophase.sim.forecast.queue_state import QueueState, recorded_jobs
 from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import Floats
+from prophase.trace.describe.trace_clock import latest_moment_s
 
+#: name of a job that is only asked about
+NEW_JOB = "new job"
 #: an offset below a second would let clocks count as a large miss
 _LEAST_OFFSET_S = 1.0
 
@@ -120,10 +123,6 @@ class StartForecast:
         """Whether there is a forecast."""
         return not self.reason
 
-    def share_within(self, seconds: float) -> float | None:
-        """Return the probability that the job starts within so many seconds."""
-        return float((self.starts_s <= seconds).mean()) if self.known else None
-
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON knows them."""
         return {
@@ -189,7 +188,7 @@ def forecast_start(
     1300
     """
     if now_s is None:
-        now_s = last_event_s(jobs)
+        now_s = latest_moment_s(jobs)
     job_id, state = _target(jobs, QueueState.at(jobs, now_s), job)
     return forecast_waiting(
         state,
@@ -296,15 +295,6 @@ def forecast_in_schedule(
     )
 
 
-def last_event_s(jobs: pd.DataFrame) -> float:
-    """Return the last instant that a job table tells of: a submission, start or end."""
-    columns = [name for name in ("submit_s", "start_s", "end_s") if name in jobs]
-    times = jobs[columns].to_numpy(np.float64, na_value=np.nan)
-    if not np.isfinite(times).any():
-        raise InputError("the job table has no times at all; set --now.")
-    return float(np.nanmax(times))
-
-
 def _target(
     jobs: pd.DataFrame, state: QueueState, job: str | Mapping[str, Any]
 ) -> tuple[str, QueueState]:
@@ -312,11 +302,14 @@ def _target(
     if isinstance(job, str):
         if (state.waiting["job_id"].astype(str) == job).any():
             return job, state
-        for what, part in (("already runs", state.running), ("has already run", state.finished)):
+        late = "Name a job that waits, or an earlier instant with --now."
+        for what, part in (("already runs", state.running), ("has already ended", state.finished)):
             if (part["job_id"].astype(str) == job).any():
-                raise ParameterError(f"job {job} {what} at {state.now_s:,.0f} s.")
+                raise ParameterError(f"job {job} {what}, so it does not wait. {late}")
         if (jobs["job_id"].astype(str) == job).any():
-            raise ParameterError(f"job {job} is not submitted by {state.now_s:,.0f} s.")
+            raise ParameterError(
+                f"job {job} was not submitted yet. Ask for a later instant with --now."
+            )
         raise ParameterError(f"job {job} is not in the job table.")
     unknown = [name for name in job if name not in state.waiting and not name.startswith("attr_")]
     if unknown:
@@ -324,7 +317,7 @@ def _target(
             f"the job table has no column {unknown[0]}, so nothing is known of such jobs. "
             "Leave it out."
         )
-    row = {"job_id": "new job", "submit_s": state.now_s, "instances": 1.0, **job}
+    row = {"job_id": NEW_JOB, "submit_s": state.now_s, "instances": 1.0, **job}
     added = pd.DataFrame([{name: row.get(name) for name in state.waiting.columns}])
     added = added.astype(
         {n: t for n, t in state.waiting.dtypes.items() if pd.api.types.is_float_dtype(t)}

@@ -1,19 +1,17 @@
-"""Erlang's two formulas, stable for any number of servers, and their inverses."""
+"""Erlang's two formulas, stable for any number of servers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from scipy.special import gammaincc, gammaln
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing.parameter_checks import refuse_unstable, require_positive, require_share
+from prophase.sim.queueing.parameter_checks import refuse_unstable, require_positive
 
 #: above this load exp(-load) leaves the range of floats, and the integral is smooth
 _LARGE_LOAD = 500.0
-_MOST_SERVERS = 10_000_000
 
 
 def erlang_b(offered_load: float, servers: float) -> float:
@@ -61,81 +59,6 @@ def delayed_from_blocked(blocked: float, utilisation: float) -> float:
     return blocked / (1 - utilisation * (1 - blocked))
 
 
-def servers_for_blocking(offered_load: float, share: float) -> int:
-    """Return the fewest servers that turn away at most this share of jobs.
-
-    Examples
-    --------
-    >>> servers_for_blocking(10.0, 0.01)
-    18
-    """
-    require_positive(offered_load=offered_load)
-    require_share(share=share)
-    blocked, servers = 1.0, 0
-    while blocked > share:
-        servers += 1
-        _refuse_endless(servers)
-        carried = offered_load * blocked
-        blocked = carried / (servers + carried)
-    return servers
-
-
-def servers_for_delay(offered_load: float, share: float) -> int:
-    """Return the fewest servers with which at most this share of jobs waits at all.
-
-    Examples
-    --------
-    >>> servers_for_delay(10.0, 0.5)
-    12
-    """
-    require_positive(offered_load=offered_load)
-    require_share(share=share)
-    blocked, servers = 1.0, 0
-    while True:
-        servers += 1
-        _refuse_endless(servers)
-        carried = offered_load * blocked
-        blocked = carried / (servers + carried)
-        used = offered_load / servers
-        if used < 1 and delayed_from_blocked(blocked, used) <= share:
-            return servers
-
-
-def load_for_blocking(servers: float, share: float) -> float:
-    """Return the greatest load of which at most this share is turned away.
-
-    Examples
-    --------
-    >>> round(load_for_blocking(18, 0.01), 4)
-    10.4369
-    """
-    require_positive(servers=servers)
-    require_share(share=share)
-    return _bisect(lambda load: erlang_b(load, servers) - share, servers / (1 - share))
-
-
-def load_for_delay(servers: float, share: float) -> float:
-    """Return the greatest load of which at most this share of jobs waits.
-
-    Examples
-    --------
-    >>> round(erlang_c(load_for_delay(50, 0.2), 50), 9)
-    0.2
-    """
-    require_positive(servers=servers)
-    require_share(share=share)
-    return _bisect(
-        lambda load: erlang_c(load, servers) - share, float(np.nextafter(float(servers), 0))
-    )
-
-
-def _bisect(excess: Callable[[float], float], high: float) -> float:
-    """Return where a rising function of the load crosses zero."""
-    from scipy.optimize import brentq
-
-    return float(brentq(excess, high * 1e-9, high, xtol=1e-12 * high, rtol=1e-13))
-
-
 def _blocking_below_one(load: float, servers: float) -> float:
     """Erlang B for less than one server: a**c exp(-a) / Gamma(c + 1, a)."""
     if load <= _LARGE_LOAD:
@@ -144,10 +67,3 @@ def _blocking_below_one(load: float, servers: float) -> float:
     # Jagerman (1974): 1 / B = integral of exp(-u) (1 + u / a)**c du
     nodes, weights = np.polynomial.laguerre.laggauss(32)
     return float(1 / np.sum(weights * (1 + nodes / load) ** servers))
-
-
-def _refuse_endless(servers: int) -> None:
-    if servers > _MOST_SERVERS:
-        raise ParameterError(
-            f"more than {_MOST_SERVERS:,} servers would be needed. Check the units of the rates."
-        )

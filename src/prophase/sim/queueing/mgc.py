@@ -59,28 +59,6 @@ def mg1(arrivals_per_s: float, service_mean_s: float, service_scv: float = 1.0) 
     )
 
 
-def wait_variance_s2(
-    arrivals_per_s: float, service_mean_s: float, second_s2: float, third_s3: float
-) -> float:
-    """Return the variance of the wait in M/G/1 from three moments of the service time.
-
-    Examples
-    --------
-    >>> wait_variance_s2(0.5, 1.0, 2.0, 6.0)  # M/M/1: (2 - load) load / (1 - load)**2
-    3.0
-    """
-    require_positive(
-        arrivals_per_s=arrivals_per_s,
-        service_mean_s=service_mean_s,
-        second_s2=second_s2,
-        third_s3=third_s3,
-    )
-    load = arrivals_per_s * service_mean_s
-    refuse_unstable("M/G/1", load, 1)
-    mean = arrivals_per_s * second_s2 / (2 * (1 - load))
-    return mean**2 + arrivals_per_s * third_s3 / (3 * (1 - load))
-
-
 # Several servers, Poisson arrivals, any service time.
 #
 # No closed form is known for M/G/c. Three approximations are offered; they agree for

@@ -283,6 +283,7 @@ def _trace(trace: Trace, servers: int, resource: str) -> Result:
 
 
 def _pools(trace: Trace, cluster: Cluster, queue: str) -> Result:
+    from prophase.sim.cluster import UNNAMED
     from prophase.sim.queueing.typed_pools import typed_pools
     from prophase.sim.workload import Workload
 
@@ -301,9 +302,10 @@ def _pools(trace: Trace, cluster: Cluster, queue: str) -> Result:
         for pool in document["pools"]
     ]
     beyond = [pool["gpu_type"] for pool in document["pools"] if (pool["load"] or 0) > 1]
+    typed = "GPUs" if beyond == [UNNAMED] else f"{listed(beyond)} GPUs"
     over = (
-        f"Overloaded: jobs ask for more {listed(beyond)} GPUs than there are, so waits grow as "
-        "long as jobs come, and their mean tells how long the trace is."
+        f"Overloaded: jobs ask for more {typed} than there are, so waits grow as long as jobs "
+        "come, and their mean tells how long the trace is."
     )
     remarks = [
         *([over] if beyond else ()),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from prophase.errors import ParameterError
 from prophase.sim.queueing.erlang import erlang_c
@@ -106,27 +106,6 @@ def beta_for_delay(wait_probability: float) -> float:
     )
 
 
-def garnett_delay(
-    beta: float, *, service_mean_s: float, patience_mean_s: float
-) -> tuple[float, float]:
-    """Return P(wait > 0), and the share that gives up times sqrt(servers), with patience.
-
-    Many servers, exponential patience (Garnett, Mandelbaum and Reiman 2002). With patience,
-    beta may be negative: those who give up relieve the pool.
-
-    Examples
-    --------
-    >>> delayed, leaving = garnett_delay(0.0, service_mean_s=1.0, patience_mean_s=1.0)
-    >>> round(delayed, 6), round(leaving, 6)
-    (0.5, 0.398942)
-    """
-    require_positive(service_mean_s=service_mean_s, patience_mean_s=patience_mean_s)
-    ratio = math.sqrt(service_mean_s / patience_mean_s)
-    delayed = 1 / (1 + ratio * _hazard(beta / ratio) / _hazard(-beta)) if ratio else 0.0
-    leaving = ratio * (_hazard(beta / ratio) - beta / ratio) * delayed
-    return delayed, leaving
-
-
 def least_servers(
     evaluate: Callable[[int], Answer], meets: Callable[[Answer], bool], *, first: int
 ) -> tuple[int, Answer]:
@@ -163,8 +142,3 @@ def least_servers(
         else:
             low = middle
     return high, found
-
-
-def _hazard(x: float) -> float:
-    """Density over upper tail of the normal law, without underflow."""
-    return math.exp(-(x**2) / 2 - 0.5 * math.log(2 * math.pi) - float(log_ndtr(-x)))

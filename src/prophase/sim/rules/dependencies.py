@@ -13,6 +13,8 @@ from prophase.errors import InputError, ParameterError
 from prophase.sim.rules.parsing import as_rule, number_column
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.workload import Workload
+from prophase.trace.mapping.column_mapping import free_name
+from prophase.trace.schema import AFTERWARDS_PREFIX, ATTRIBUTE_PREFIX
 
 _BETWEEN = re.compile(r"[\s|;,]+")
 #: jobs of a cycle that a message names
@@ -40,12 +42,7 @@ class Dependencies:
     def graph(self, workload: Workload) -> DependencyGraph:
         """Return who waits for whom; cycles and columns that are not there are refused."""
         jobs = workload.jobs
-        for name in filter(None, (self.column, self.think)):
-            if name not in jobs:
-                raise InputError(
-                    f"depends: the job table has no column {name}. Name the column that holds "
-                    f"the parents of a job. It has: {', '.join(map(str, jobs.columns))}."
-                )
+        column = _held(jobs, self.column)
         ids = jobs["job_id"].astype(str)
         if ids.duplicated().any():
             raise InputError(
@@ -54,10 +51,10 @@ class Dependencies:
                 "jobs: replay the trace as it was recorded."
             )
         row_of = {job: row for row, job in enumerate(ids)}
-        child, parent, unknown = _edges(jobs, self.column, row_of)
+        child, parent, unknown = _edges(jobs, column, row_of)
         lag = np.full(len(jobs), np.nan)
         if self.think is not None:
-            lag = number_column(jobs, self.think, "depends", least=0, missing=np.nan)
+            lag = number_column(jobs, _held(jobs, self.think), "depends", least=0, missing=np.nan)
         graph = DependencyGraph(child, parent, lag, unknown)
         left = graph.never_released
         if left.size:
@@ -65,7 +62,7 @@ class Dependencies:
             shown = cycle if len(cycle) <= _NAMED else [*cycle[: _NAMED - 1], "...", cycle[-1]]
             raise InputError(
                 f"depends: jobs wait for each other in a circle, so none of them could start: "
-                f"{' waits for '.join([*shown, cycle[0]])}. Correct {self.column} of one of them."
+                f"{' waits for '.join([*shown, cycle[0]])}. Correct {column} of one of them."
             )
         return graph
 
@@ -164,6 +161,18 @@ def as_dependencies(value: Dependencies | str | None) -> Dependencies | None:
     if isinstance(value, bool):
         raise ParameterError("depends: name the column that holds the parents of a job.")
     return as_rule(Dependencies, value, "depends")
+
+
+def _held(jobs: pd.DataFrame, name: str) -> str:
+    """Return the column of that name, or the one that an import made of it."""
+    made = (free_name(prefix, name) for prefix in (ATTRIBUTE_PREFIX, AFTERWARDS_PREFIX))
+    found = next((one for one in (name, *made) if one in jobs), None)
+    if found is None:
+        raise InputError(
+            f"depends: the job table has no column {name}. Name the column that holds the parents "
+            f"of a job. It has: {', '.join(map(str, jobs.columns))}."
+        )
+    return found
 
 
 def submitted_with_their_run(workload: Workload) -> Workload:

@@ -165,7 +165,15 @@ def _value(name: str, hint: Any, text: str) -> object:
         return text.lower() in ("true", "on", "1", "yes")
     if name.endswith("_s"):
         return span(text, name)
-    return int(text) if hint is int else float(text) if hint is float else text
+    if hint is int or hint is float:
+        try:
+            found: float = hint(text)
+        except ValueError:
+            found = math.nan
+        if math.isnan(found):
+            raise ValueError("write a whole number." if hint is int else "write a number.")
+        return found
+    return text
 
 
 def span(value: float | str, name: str) -> float:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
+from prophase.plural import listed
 from prophase.sim.cluster import Cluster
 from prophase.sim.rules.parsing import number_column
 from prophase.sim.signatures import Floats, Ints
@@ -79,6 +80,13 @@ class Reservations:
         """Return the nodes on which a job may start now: not reserved for others while it runs."""
         closed = (self.from_s < now + self.limit_s[job]) & (self.to_s > now) & ~self.owners[:, job]
         return np.flatnonzero(~self.nodes[closed].any(axis=0))
+
+    def unused(self) -> tuple[str, ...]:
+        """Say which reservations are for somebody who submits no job, so that nobody uses them."""
+        found = [str(row + 1) for row in np.flatnonzero(~self.owners.any(axis=1))]
+        which = f"reservation{'' if len(found) == 1 else 's'} {listed(found)}"
+        said = f"{which}: for somebody who submits no job here; the nodes stay empty"
+        return (said,) if found else ()
 
     def kind(self, job: int) -> tuple[bytes, float]:
         """Return what jobs share that find the same nodes open."""

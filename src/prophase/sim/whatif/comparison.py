@@ -188,8 +188,8 @@ def _replay(
 def _verdict(name: str, change: Estimate, sign: float) -> str:
     if name == BASELINE:
         return "-"
-    if not change.known and change.value:
-        return "no interval"
-    if not change.known or change.holds(0.0):
+    if not change.known:
+        return "no interval" if change.value else "no change"
+    if change.holds(0.0):
         return "no clear change"
     return "better" if sign * change.value < 0 else "worse"

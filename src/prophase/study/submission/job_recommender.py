@@ -56,10 +56,10 @@ class JobRecommendation:
         one = self.duration
         if one is not None:
             low, high = say(one.target, one.low), say(one.target, one.high)
-            told.append(
-                f"runs about {say(one.target, one.value)} (90 %: {low} to {high}), "
-                f"{one.confidence} confidence: {one.reason}"
-            )
+            runs = f"runs about {say(one.target, one.value)} (90 %: {low} to {high})"
+            if one.in_words and self.advice is not None:
+                runs = f"of such jobs {one.shape(self.advice.job.get('time_limit_s'))}"
+            told.append(f"{runs}, {one.confidence} confidence: {one.reason}")
         if self.profile is not None and self.advice is not None and self.advice.profile:
             told.append(f"profile {self.profile} ({self.advice.profile.probability:.0%} sure)")
         return [*told, *(one.words() for one in self.requests), *self.silent]

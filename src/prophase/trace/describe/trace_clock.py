@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 
+from prophase.errors import InputError
 from prophase.stats import Blocks, calendar_blocks
 from prophase.trace.describe.column_arrays import (
     Floats,
@@ -72,6 +73,25 @@ def days_of(jobs: pd.DataFrame) -> Blocks:
     return calendar_blocks(
         np.zeros(len(jobs)) if clock is None else np.nan_to_num(numbers(jobs, clock))
     )
+
+
+def latest_moment_s(jobs: pd.DataFrame) -> float:
+    """Return the last submission, start or end, or until when a job is known to have run.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"start_s": [50.0, 90.0], "end_s": [80.0, None]})
+    >>> latest_moment_s(jobs), latest_moment_s(jobs.assign(after_elapsed_s=[None, 600.0]))
+    (90.0, 690.0)
+    """
+    held = [jobs[name].max() for name in ("submit_s", "start_s", "end_s") if name in jobs]
+    if {"start_s", "after_elapsed_s"} <= set(jobs):
+        # on a calm day the youngest job began long ago
+        held.append((jobs["start_s"] + jobs["after_elapsed_s"].astype(np.float64)).max())
+    last = float(pd.Series(held, dtype=np.float64).max())
+    if math.isnan(last):
+        raise InputError("the job table has no times at all. Name the instant (--now).")
+    return last
 
 
 def moment_words(time_s: float, clock: str) -> str:

@@ -46,6 +46,8 @@ _LOOSE = frozenset(
 #: that many users of a job each are no users
 _MANY = 50
 _RESOURCES = frozenset("cpu gpu memory request type limit capacity".split())
+#: cells that say whether, not which
+_SWITCHES = frozenset("true false yes no y n t f on off none".split())
 #: times that are set beforehand
 _BOUNDS = frozenset("request limit deadline submit".split())
 
@@ -346,6 +348,12 @@ def _text_match(column: Column, look: ColumnTraits) -> ColumnMatch | None:
         return _id_match(column, look)
     worded = column.name in ("status", "gpu_type", "features", "workload", "task", "name")
     shared = column.name in ("user", "group", "queue")
+    if column.name == "gpu_type" and not look.ideas & {"type"}:
+        # a name such as accelerator means types where its cells are words
+        types = [cell for cell in look.present if any(map(str.isalpha, cell))]
+        if len(types) < len(look.present) or {*map(str.lower, look.common)} <= _SWITCHES:
+            return None
+        return ColumnMatch(column, look, None, "likely", f"words such as {look.common[0]!r}")
     if (worded and look.numeric) or (shared and look.unique and len(look.cells) > _MANY):
         return None
     return ColumnMatch(column, look, None, "sure", "the name says so")

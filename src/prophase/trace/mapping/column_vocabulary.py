@@ -144,7 +144,7 @@ NAMED_BY_IDEAS = {
         "request_cpu_cores": "request+cpu cpu cpu+limit request+cpu+job alloc+cpu",
         "request_memory_gib": "request+memory memory memory+limit alloc+memory",
         "request_gpus": "request+gpu gpu gpu+limit request+gpu+job alloc+gpu",
-        "gpu_type": "gpu+type request+gpu+type",
+        "gpu_type": "gpu+type request+gpu+type gpu",
         "time_limit_s": "limit limit+wall request+walltime request+duration request walltime",
         "priority": "priority",
         "cpu_mean_cores": "cpu+use cpu+mean cpu+mean+use",

@@ -3,8 +3,7 @@
 Source: Berral, Wang, Youssef, "AI4DL: Mining Behaviors of Deep Learning Workloads for
 Resource Management", HotCloud 2020. One row per sample of one execution (``pod.id``)
 of a service. `ORIGINAL_FEATURES` says what each of its columns is called here and by
-what it was multiplied; `original_features` turns samples back into the published
-names and scales, which a phase model trained on them expects.
+what it was multiplied.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import csv
 from collections.abc import Iterator
 
 import ibis
-import pandas as pd
 
 from prophase.errors import MissingColumnError
 from prophase.trace.dump import Dump, header_of, stack
@@ -33,34 +31,6 @@ ORIGINAL_FEATURES: dict[str, tuple[str, float]] = {
     "mem.usage.pct": ("memory_util_frac", 0.01),
     "mem.working.set": ("memory_gib", 2.0**-30),
 }
-
-
-def original_features(usage: pd.DataFrame) -> pd.DataFrame:
-    """Return the metrics of a usage table under their AI4DL names and in their scale.
-
-    Parameters
-    ----------
-    usage : DataFrame
-        Samples read by this reader. Metrics the table lacks are left out.
-
-    Examples
-    --------
-    >>> usage = pd.DataFrame({"cpu_cores": [0.5], "memory_gib": [2.0]})
-    >>> original_features(usage).to_dict("records")
-    [{'cpu.usage.cores': 0.5, 'mem.working.set': 2147483648.0}]
-    """
-    present = {
-        name: usage[metric] / factor
-        for name, (metric, factor) in ORIGINAL_FEATURES.items()
-        if metric in usage
-    }
-    if not present:
-        metrics = ", ".join(metric for metric, _ in ORIGINAL_FEATURES.values())
-        raise MissingColumnError(
-            f"the usage table has none of the metrics {metrics}. "
-            "Import the samples with: prophase import containers PATH"
-        )
-    return pd.DataFrame(present)
 
 
 def _read(dump: Dump) -> Tables:

@@ -47,7 +47,7 @@ from prophase.trace.schema import (
 )
 from prophase.trace.source_files import SourceFile, combined_hash, file_hash
 from prophase.trace.text_formats import form_of
-from prophase.trace.text_table import MISSING_WORDS, Sheet
+from prophase.trace.text_table import MISSING_WORDS, Sheet, exactly
 
 __all__ = ["READER", "guess_mapping"]
 
@@ -264,7 +264,7 @@ def _value(sheet: Sheet, rule: ColumnRule, numeric: set[str]) -> ibis.Value:
         return ibis.literal(rule.constant)
     form = form_of(rule.unit, rule.decimal)
     if form is not None:
-        value = form.read(sheet.text(rule.column)) * rule.factor
+        value = form.read(sheet.text(rule.column)) * exactly(rule.factor)
         return sheet.converted(rule.column, value, form.what, form.parse)
     if rule.target.kind == "number" or rule.unit or rule.column in numeric:
         return sheet.number(rule.column, factor=rule.factor)

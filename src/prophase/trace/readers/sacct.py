@@ -292,8 +292,8 @@ READER = Reader(
             "job_id parent_id name user group queue submit_s start_s end_s duration_s wait_s "
             "status instances request_cpu_cores request_memory_gib request_gpus gpu_type "
             "time_limit_s cpu_mean_cores memory_peak_gib gpu_util_mean_pct gpu_memory_peak_gib "
-            "read_bytes write_bytes after_eligible_s after_priority after_alloc_cpu_cores "
-            "after_alloc_nodes attr_features "
+            "read_bytes write_bytes after_elapsed_s after_eligible_s after_priority "
+            "after_alloc_cpu_cores after_alloc_nodes attr_features "
             + " ".join([*AT_SUBMIT.values(), *AFTERWARDS.values()])
         ).split(),
         "nodes": (

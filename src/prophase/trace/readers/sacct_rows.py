@@ -121,6 +121,8 @@ def parsed_rows(dump: Dump, sheet: Sheet) -> ibis.Table:
         end_s=ended.ifelse(end, never),
         duration_s=ended.ifelse(ibis.coalesce(end - start, elapsed), never),
         status=state,
+        # tells of a job that still runs when the dump was taken
+        after_elapsed_s=ended.ifelse(never, elapsed),
         **_requests(dump, columns),
         time_limit_s=limit,
         after_eligible_s=columns.parsed("eligible", instant_s, "a time"),
@@ -170,7 +172,8 @@ def _requests(dump: Dump, columns: _Columns) -> dict[str, ibis.Value]:
         slurm.tres_gib(asked) / nodes,
     )
     gres = columns.text("reqgres")
-    none = ibis.literal(0.0) if columns.has("reqtres", "reqgres") else ibis.null("float64")
+    unknown = given.isnull().ifelse(ibis.null("float64"), 0.0)
+    none = ibis.literal(0.0) if columns.has("reqtres", "reqgres") else unknown
     # Slurm before 20.11 leaves GPUs out of ReqTRES, but gives a job only those it asked for
     gpus = ibis.coalesce(
         slurm.tres_gpus(asked) / nodes,

@@ -114,24 +114,6 @@ class HMM:
             found[place] = belief
         return found
 
-    def bits_of(self, stretches: list[Floats]) -> Floats:
-        """Return the bits per sample that each stretch takes; less is a better explanation.
-
-        A stretch too short for the order takes NaN.
-        """
-        long_enough = [one for one in stretches if len(one) > self.order]
-        found = np.full(len(stretches), np.nan)
-        if not long_enough:
-            return found
-        densities = [self.densities(one) for one in long_enough]
-        padded = _Padded([len(staying) for staying, _ in densities])
-        staying, entering = (np.concatenate(part) for part in zip(*densities, strict=True))
-        scale = _forward(padded, staying, entering, self.start, self.moves)[1]
-        edges = np.cumsum([0, *(len(one) for one, _ in densities)])
-        sums = np.add.reduceat(scale, edges[:-1]) / np.diff(edges)
-        found[[len(one) > self.order for one in stretches]] = -sums / np.log(2)
-        return found
-
     def widened(self, series: int) -> HMM:
         """Return the model for further series, after it was learned from so many.
 

@@ -40,6 +40,9 @@ _OUTCOMES = (
 #: agreement in rank no honest submit-time column reaches
 _NEARLY_ALL = 0.99
 _STRADDLING = 0.05
+#: agreement in rank with the submit time of what counts the same time, and its fewest values; a
+#: month has days enough, and days of jobs that come all day agree by 0.998
+_SAME_ORDER, _MOMENTS = 0.995, 20
 #: what a price counts beside time
 _REQUESTS = ("instances", "request_cpu_cores", "request_memory_gib", "request_gpus", "gpu_type")
 #: fewest jobs of one request whose ranks are compared
@@ -153,6 +156,39 @@ def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
             rows=known,
             share=known / len(subject.jobs),
         )
+
+
+@check("clock-as-attribute", "jobs")
+def clock_as_attribute(subject: LintSubject) -> Iterator[LintFinding]:
+    """Attributes that only say when a job came, as submit_s does."""
+    for name in clock_copies(sampled(subject.jobs)):
+        known = len(subject.jobs) - missing_in(subject.jobs, name)
+        yield LintFinding(
+            "info",
+            "jobs",
+            f"{name} rises with submit_s, so every later job lies beyond all that was learned "
+            "from. No predictor takes it.",
+            "Nothing, or leave the column out of the table.",
+            column=name,
+            rows=known,
+            share=known / len(subject.jobs),
+        )
+
+
+def clock_copies(rows: pd.DataFrame) -> list[str]:
+    """Return the attributes that only say when a job came: another clock, a date, a row number."""
+    submit = numbers(rows, "submit_s")
+    names = [str(name) for name in rows if str(name).startswith(ATTRIBUTE_PREFIX)]
+    found = []
+    for name in names:
+        values = numbers(rows, name)
+        if np.isnan(values).all() and not np.isnan(submit).all():
+            values = _times(rows[name])
+        known = ~np.isnan(values)
+        if known.mean() >= 0.5 and np.unique(values[known]).size >= _MOMENTS:
+            agreement = _rank_correlation(values, submit)
+            found += [name] if agreement >= _SAME_ORDER else []
+    return found
 
 
 @dataclass(frozen=True)
