@@ -31,6 +31,9 @@ def test_nobody_is_told_to_plan_with_what_half_of_the_jobs_exceed(
     assert same_half.careful == 36_000.0
     clear = replace(same_half, quantiles={"0.1": 600.0, "0.5": 2_400.0, "0.9": 9_000.0})
     assert clear.careful == 9_000.0
+    # what ended lately ended early, and moved the range away from the later hump
+    humps = replace(clear, early=EarlyEnd(0.5, 48.0, 40_000.0))
+    assert humps.careful == 40_000.0
 
 
 def test_a_job_is_said_to_run_until_its_limit_only_where_limits_end_jobs(

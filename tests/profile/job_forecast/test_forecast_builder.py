@@ -40,7 +40,7 @@ def test_a_never_seen_job_gets_wide_ranges_no_size_and_hears_what_is_new(model: 
     told = " ".join(found.unsure)
     assert "user 'eve' was never seen" in told
     assert "request_gpus 64 is above all that was seen (1 to 2)" in told
-    assert "colour not used: finished jobs do not say it, or all say the same." in told
+    assert "colour not used: finished jobs do not say it, or it was left out." in told
 
 
 def test_a_request_that_no_finished_job_states_is_said_not_to_count(
@@ -60,11 +60,21 @@ def test_an_attribute_is_found_again_under_the_name_it_was_imported_from() -> No
         assert found["duration_s"].value == pytest.approx(60, rel=0.1)
         assert not any("not used" in sentence or "seen" in sentence for sentence in found.unsure)
     told = " ".join(ask(model, {"capcity": "spot", "depth": 2}).unsure)
-    assert (
-        "capcity not used: finished jobs do not say it, or all say the same. Did you mean" in told
-    )
+    assert "capcity not used: finished jobs do not say it, or it was left out. Did you mean" in told
     with pytest.raises(InputError, match="says colour; they say capacity and depth"):
         ask(model, {"colour": "red"})
+
+
+def test_what_all_jobs_share_is_no_doubt_and_another_value_of_it_is_one() -> None:
+    history = pd.DataFrame({"user": ["ann", "bob"] * 40, "attr_site": "north",
+                            "duration_s": [60.0, 6000.0] * 40})  # fmt: skip
+    model = learn(history, ["duration_s"])
+    same, other = (ask(model, {"user": "ann", "site": site}) for site in ("north", "south"))
+    assert not same.unsure
+    assert "site 'south' was never seen." in other.unsure
+    assert other["duration_s"].high / other["duration_s"].low > (
+        same["duration_s"].high / same["duration_s"].low
+    )
 
 
 def test_missing_attributes_are_named(model: JobModel) -> None:

@@ -73,6 +73,22 @@ def test_the_load_is_the_number_of_jobs_per_day_in_the_mean():
         assert np.mean(sizes) == pytest.approx(1000 * load, rel=0.05)
 
 
+@pytest.mark.parametrize("load", [0.7, 1.2, 2.5])
+def test_a_load_asks_for_that_much_work_on_every_day_though_few_jobs_are_most_of_it(load):
+    rng = np.random.default_rng(1)
+    jobs = trace(days=8, per_day=400).jobs.assign(duration_s=rng.pareto(1.3, 3200) * 60)
+    workload = Workload.from_jobs(jobs)
+    for seed in (0, 1):
+        before, after = (Resampler(workload)(seed, factor) for factor in (1.0, load))
+        work = [np.sort(one.duration_s * one.gpus) for one in (before, after)]
+        # but for the largest five, each of which may come once more or not
+        whole, busier = (float(one[one < work[0][-5]].sum()) for one in work)
+        assert busier == pytest.approx(load * whole, rel=0.06)
+        days = [np.bincount((one.submit_s // DAY_S).astype(int), minlength=9) for one in
+                (before, after)]  # fmt: skip
+        assert np.allclose(days[1][:8], load * days[0][:8], rtol=0.2)
+
+
 def test_a_trace_of_one_day_has_nothing_to_draw_from():
     with pytest.raises(ParameterError, match="--block 1h"):
         require_blocks(Resampler(trace(days=1)), 10)

@@ -292,3 +292,14 @@ def test_what_changes_nothing_in_any_replay_is_no_change() -> None:
     assert _verdict("twice", same, 1.0) == "no change"
     assert _verdict("twice", Estimate(3.0, reason="too short"), 1.0) == "no interval"
     assert _verdict("twice", Estimate(3.0, -1.0, 7.0), 1.0) == "no clear change"
+
+
+def test_a_change_that_overloads_the_cluster_is_named_with_how_many_times():
+    workload, cluster = trace(jobs=3000), Cluster.parse("40x1")
+    question = WhatIfQuestion(loads=(1.2, 2.0))
+    result = what_if(workload, cluster, question, policy=BASE, seeds=0)
+    offered = float((workload.gpus * workload.duration_s).sum() / np.ptp(workload.submit_s))
+    assert 20 < offered < 40
+    assert list(result.values["overloaded"]) == ["load x 2"]
+    assert result.values["overloaded"]["load x 2"] == pytest.approx(2 * offered / 40, rel=0.03)
+    assert result.notes[0].startswith("Overloaded with load x 2 (1.")

@@ -129,6 +129,9 @@ class TargetForecast:
     def careful(self) -> float:
         """What is told as much: the upper end, or what nine in ten of such jobs stay below."""
         told = self.quantiles.get("0.9", self.high) if self.in_words else self.high
+        if self.early is not None:
+            # ranges follow what ended lately; of two humps the later one is to be planned for
+            told = max(told, self.early.otherwise)
         # half of the jobs would need more than what is usual
         return told if told > self.typical or not math.isfinite(self.high) else self.high
 

@@ -264,13 +264,13 @@ def _unsure(
     notes: Sequence[str],
 ) -> tuple[str, ...]:
     sentences = list(notes)
-    absent = model.exemplars.lacking(columns)
+    absent = [_own_name(name) for name in model.exemplars.lacking(columns)]
     if absent:
         sentences.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
     sentences += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
     unused = [_own_name(name) for name in columns if _is_unused(name, model)]
     if unused:
-        said = f"{', '.join(unused)} not used: finished jobs do not say it, or all say the same."
+        said = f"{', '.join(unused)} not used: finished jobs do not say it, or it was left out."
         near = dict.fromkeys(near_name(one, set(model.columns) - set(columns)) for one in unused)
         sentences.append(" ".join([said, *filter(None, near)]))
     for one in found:

@@ -26,7 +26,7 @@ from prophase.profile.predict.missing_columns import Exemplars, absent_columns, 
 from prophase.profile.predict.packed_objects import Packer, Unpacker
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor, moments
 from prophase.profile.predict.seen_values import SeenValues
-from prophase.profile.predict.submit_columns import Columns, limits, numbers
+from prophase.profile.predict.submit_columns import Columns, limits, numbers, submitted
 from prophase.short_form import ShortForm
 from prophase.version import __version__
 
@@ -380,10 +380,20 @@ def learn_all(
         predictors, full_name(method), len(history), data_hash, random_state, tuple(notes)
     )
     columns = model.told_apart
-    # a request that all jobs share tells none apart, but another one is unlike all of them
-    requests = (name for name in map(str, history) if name.startswith("request_"))
-    seen = SeenValues.of(history, [*columns, "time_limit_s", *requests])
+    # what all jobs share tells none apart, but a job with another value is unlike all of them
+    shared = (name for name in map(str, submitted(history)) if _is_shared(history[name]))
+    seen = SeenValues.of(history, [*columns, "time_limit_s", *shared])
     return replace(model, seen=seen, exemplars=Exemplars.of(history, columns))
+
+
+def _is_shared(values: pd.Series) -> bool:
+    """Say whether every job has the same value, if it has one; of requests, any value will do."""
+    if str(values.name).startswith("request_"):
+        return True
+    known = values.dropna()
+    # of most columns a few rows tell
+    parts = (known.iloc[:100], known)
+    return len(known) > 0 and all(bool((part == known.iloc[0]).all()) for part in parts)
 
 
 def _usual(history: pd.DataFrame, method: str, notes: list[str]) -> list[str]:

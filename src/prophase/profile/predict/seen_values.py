@@ -20,6 +20,7 @@ from prophase.profile.predict.submit_columns import (
     numbers,
     submitted,
 )
+from prophase.trace.schema import ATTRIBUTE_PREFIX
 
 #: by what share of its width, in logarithms, each value never seen widens a range, and at most
 _WIDER, _WIDEST = 0.1, 1.0
@@ -198,17 +199,18 @@ class SeenValues:
         sentences = []
         row = pd.DataFrame([job])
         for name, value in job.items():
+            own = name.removeprefix(ATTRIBUTE_PREFIX)
             if name in self.hashes:
                 hashed = hash_columns(row, {name})[name]
                 if not np.isin(hashed, self.hashes[name]).item():
-                    sentences.append(f"{name} {value!r} was never seen")
+                    sentences.append(f"{own} {value!r} was never seen")
             elif name in self.ranges and isinstance(value, int | float):
                 held = self.ranges[name]
                 if not held.hold(np.array([value], np.float64)).item():
                     low, high = float(held.low[-1]), float(held.high[-1])
                     side = "below" if value < low else "above"
                     sentences.append(
-                        f"{name} {value:g} is {side} all that was seen ({low:g} to {high:g})"
+                        f"{own} {value:g} is {side} all that was seen ({low:g} to {high:g})"
                     )
         return sentences
 

@@ -33,6 +33,10 @@ _HOUR_S, _DAY_H = 3600.0, 24.0
 _STEADY = 1.0
 #: blocks below which intervals are called rough
 _ENOUGH = 30
+#: multiples of it lie evenly between whole numbers, wherever they begin and end
+_GOLDEN = (5**0.5 - 1) / 2
+#: so much later than its model a job that a higher load adds comes at most
+_APART_S = 3600.0
 _CLOCKS = ("submit_s", "start_s", "end_s")
 
 
@@ -90,8 +94,8 @@ class Resampler:
             0 keeps the days as they were; any other seed fills each day of the trace with the
             jobs of a day drawn with replacement, at the hours they had.
         load : float
-            Jobs per day against the trace: 0.8 drops a fifth of all jobs by lot; 1.3 adds three
-            tenths of the jobs of another day, drawn likewise.
+            Work of every day against the trace: 0.8 drops a fifth of the jobs of every size; 1.3
+            has three tenths of them come once more within the hour.
         """
         if not 0 < load < 1000:
             raise ParameterError(f"load is {load}, but lies above 0, such as 0.8 or 1.3.")
@@ -103,12 +107,15 @@ class Resampler:
         return self._last[seed, load]
 
     def _drawn(self, seed: int, load: float) -> Workload:
+        rows, moved = self._days(np.random.default_rng([seed, 0]), recorded=seed == AS_RECORDED)
         parts: list[tuple[Ints, Floats]] = []
         for layer in range(int(np.ceil(load))):
             # layers and seeds have streams of their own: a load never changes another's draws
-            rng = np.random.default_rng([seed, layer])
-            rows, shift = self._layer(rng, identity=seed == AS_RECORDED and layer == 0)
-            kept = rng.random(len(rows)) < load - layer
+            rng = np.random.default_rng([seed, 1, layer])
+            # with the job that it stands for at the same instant, a job would wait in any case
+            shift = moved + rng.uniform(0, _APART_S, len(rows)) if layer else moved
+            whole = load - layer >= 1
+            kept = np.s_[:] if whole else np.flatnonzero(self._turns(rng, rows) < load - layer)
             parts.append((rows[kept], shift[kept]))
         return self._take(
             np.concatenate([rows for rows, _ in parts]),
@@ -121,12 +128,25 @@ class Resampler:
         first: Ints = block - block[0]
         return first
 
-    def _layer(self, rng: np.random.Generator, *, identity: bool) -> tuple[Ints, Floats]:
-        """Fill every block of the trace once; return the rows taken and how far each moves."""
+    def _turns(self, rng: np.random.Generator, rows: Ints) -> Floats:
+        """Give each job a number from 0 to 1: those below a share do that share of all work.
+
+        Jobs of like work are spread evenly over the numbers. By lot, the few jobs that are most of
+        a trace's work would decide how much a load of 1.2 asks for.
+        """
+        one = self.workload
+        amount = next((held for held in (one.gpus, one.cores) if held.any()), np.ones(len(one)))
+        rank = np.empty(len(rows))
+        rank[np.argsort((amount * one.duration_s)[rows], kind="stable")] = np.arange(len(rows))
+        turns: Floats = (rank * _GOLDEN + rng.random()) % 1.0
+        return turns
+
+    def _days(self, rng: np.random.Generator, *, recorded: bool) -> tuple[Ints, Floats]:
+        """Fill every block of the trace; return the rows taken and how far each moves."""
         block_of, blocks = self._block_of, self.blocks
         first = rng.integers(blocks, size=(-(-blocks // self.run), 1))
         runs = (first + np.arange(self.run)).ravel()[:blocks] % blocks
-        drawn = np.arange(blocks) if identity else runs
+        drawn = np.arange(blocks) if recorded else runs
         begin = np.searchsorted(block_of, np.arange(blocks))
         count = np.bincount(block_of, minlength=blocks)[drawn]
         ends = np.cumsum(count)

@@ -50,6 +50,14 @@ class ScenarioComparison:
         found = load_measures(simulate(base.workload, base.cluster, **base.policy))
         return found.get("overload")
 
+    def overloaded(self) -> dict[str, float]:
+        """Return the changes after which jobs ask for more than there is, and how many times."""
+        if "overload.needed" not in self.cells:
+            return {}
+        recorded = self.cells[self.cells["seed"] == AS_RECORDED].set_index("scenario")
+        times = (recorded["overload.needed"] / recorded["overload.capacity"]).dropna()
+        return {str(name): float(share) for name, share in times.items() if name != BASELINE}
+
     def ranked(self, measure: str = "mean_wait_s") -> pd.DataFrame:
         """Return one row per scenario, best first.
 

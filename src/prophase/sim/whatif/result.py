@@ -11,7 +11,7 @@ from prophase import units
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.plain import finite
-from prophase.plural import counted
+from prophase.plural import counted, listed
 from prophase.result import Result, Table
 from prophase.sim.cluster import Cluster
 from prophase.sim.schedule_result import overload_table
@@ -123,9 +123,18 @@ def what_if(
         "remarks": told,
     }
     tables = [Table("scenarios", _for_people(rows, measure))]
-    if overload := compared.overload():
+    overload, beyond = compared.overload(), compared.overloaded()
+    if overload:
         answer["overload"] = overload
         tables.insert(0, overload_table(overload))
+    if beyond:
+        answer["overloaded"] = beyond
+        each = listed([f"{name} ({share:.3g} times)" for name, share in beyond.items()])
+        told.insert(
+            0,
+            f"{'Still overloaded' if overload else 'Overloaded'} with {each}: jobs ask for more "
+            "than there is, so waits grow as long as jobs come.",
+        )
     if question.pairing is not None:
         pairs = list(question.pairing.rows)
         answer["pairs"] = pairs
