@@ -20,7 +20,7 @@ _ACCESSIBLE = (Path(__file__).parent / "accessible.js").read_text(encoding="utf-
 PAGES = {
     "/": "How full the cluster was",
     "/ask": "finished jobs",
-    "/ask?user=user-1&request_gpus=1": "Nine of ten such jobs",
+    "/ask?user=user-1&request_gpus=1": "Of such jobs half end within",
     "/profiles": "What each kind of job uses",
     "/profiles/0": "What its jobs use",
     "/sizing?least=0": "Saved a month",
