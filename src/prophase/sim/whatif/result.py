@@ -102,7 +102,7 @@ def what_if(
         drawn += f". Wide, because {blocks.broken}" if blocks.broken else ""
     told = [
         f"Baseline: {base}. {measure} and change: on the trace as recorded, the same jobs in every "
-        "scenario.",
+        f"scenario{', but for the load' if any(one.load != 1 for one in scenarios) else ''}.",
         quiet or f"{drawn}.",
         *remarks,
         *notes,
