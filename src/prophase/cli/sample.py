@@ -9,7 +9,7 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, show_result, typed_command
 from prophase.cli.shared_options import SeedOption
-from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
+from prophase.cli.trace_options import BY, ReplaceOption, SourceOption, TraceArgument
 from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.result import Result
@@ -24,7 +24,7 @@ def command(
     path: TraceArgument,
     by: Annotated[
         str | None,
-        typer.Option(help="Column that says the stratum of a job. [default: workload, else kind]"),
+        typer.Option("--by", help=f"{BY.help} [default: workload, else kind]"),
     ] = None,
     size: Annotated[
         int | None, typer.Option(help="Rows wanted; without it, Cochran's size (95 %, 5 points).")

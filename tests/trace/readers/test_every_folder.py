@@ -132,7 +132,7 @@ ELSEWHERE = {
     ("philly", "jobs"): "user start_s end_s wait_s status after_attempts",
     ("sacct", "jobs"): (
         "parent_id gpu_type cpu_mean_cores memory_peak_gib gpu_util_mean_pct gpu_memory_peak_gib "
-        "read_bytes write_bytes after_priority attr_licenses attr_reservation "
+        "read_bytes write_bytes after_elapsed_s after_priority attr_licenses attr_reservation "
         "attr_submit_line attr_wckey attr_comment attr_workdir"
     ),
     ("sacct", "nodes"): (
