@@ -29,6 +29,19 @@ def test_short_tasks_stay_in_this_process_however_many_workers_there_are():
     assert os.getpid() not in found.values()
 
 
+def test_workers_see_the_environment_of_the_moment(monkeypatch):
+    list(run_all(_environment, 0, ["HOME", "HOME"], workers=2))
+    monkeypatch.setenv("PROPHASE_OF_NOW", "yes")
+    assert dict(run_all(_environment, 0, ["PROPHASE_OF_NOW", "PATH"], workers=2)) == {
+        "PROPHASE_OF_NOW": "yes",
+        "PATH": os.environ["PATH"],
+    }
+
+
+def _environment(shared: int, name: str) -> str | None:
+    return os.environ.get(name)
+
+
 def _process(shared: int, task: int) -> int:
     return os.getpid()
 
