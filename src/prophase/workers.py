@@ -140,13 +140,7 @@ def _as_they_finish(
 
 
 def load_ahead(function: Callable[..., Any], workers: int | str) -> None:
-    """Let what worker processes need be loaded while this one still prepares their work.
-
-    Parameters
-    ----------
-    function : module-level function
-        What they will be given to do.
-    """
+    """Let what workers need to call a function be loaded while this process prepares the calls."""
     if isinstance(workers, str) or workers <= 1 or _METHOD != "forkserver":
         return
     # Ctrl-C is for this process alone, also while the other one still loads

@@ -6,6 +6,7 @@ All of it is expressions, so it costs no second pass and runs on any engine.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from prophase.trace.text_table import BAD, REASON, exactly
 REPAIRED = "_repaired_"
 #: start before submit by up to this much is clock resolution, not an error
 CLOCK_STEP_S = 1.0
+#: the largest number that is not infinite
+_MOST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,8 @@ def _reason(schema: TableSchema, table: ibis.Table, keep: Sequence[KeepRule]) ->
             fit &= value.notnull()
         if column.kind == "number":
             branches += _range_branches(value, column)
-            fit &= value.between(*map(exactly, column.range))
+            low, high = (-_MOST if column.low is None else column.low), column.high or _MOST
+            fit &= value.between(exactly(low), exactly(high))
     for rule in keep:
         if rule.needs not in table.columns:
             raise ParameterError(

@@ -6,7 +6,6 @@ when its value is known. Predictors accept only what is known at submit time.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,15 +37,6 @@ class Column:
     low: float | None = None
     high: float | None = None
     required: bool = False
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The least and the greatest number that it may hold; no number is infinite."""
-        most = sys.float_info.max
-        return (
-            -most if self.low is None else self.low,
-            most if self.high is None else self.high,
-        )
 
 
 @dataclass(frozen=True)
