@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait as wait_for_end
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -143,7 +143,9 @@ def load_ahead(function: Callable[..., Any], workers: int | str) -> None:
     """Let what workers need to call a function be loaded while this process prepares the calls."""
     if isinstance(workers, str) or workers <= 1 or _METHOD != "forkserver":
         return
-    # Ctrl-C is for this process alone, also while the other one still loads
+    # Ctrl-C is for this process alone, also while the other one still loads; the tracker, started
+    # by the other one's start otherwise, lets signals through again
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.set_forkserver_preload([function.__module__])
