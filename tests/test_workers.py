@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -27,6 +30,31 @@ def test_short_tasks_stay_in_this_process_however_many_workers_there_are():
     assert set(found.values()) == {os.getpid()}
     found = dict(run_all(_process, 0, [1, 2, 3], workers=2, task_s=1e6))
     assert os.getpid() not in found.values()
+
+
+def test_workers_see_the_environment_of_the_moment(monkeypatch):
+    for word in ("before", "now"):
+        monkeypatch.setenv("PROPHASE_WORD", word)
+        assert dict(run_all(_environment, 0, [1, 2], workers=2)) == {1: word, 2: word}
+
+
+def _environment(shared: int, task: int) -> str:
+    return os.environ["PROPHASE_WORD"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_ctrl_c_does_not_reach_the_process_that_loads_ahead():
+    script = """
+from multiprocessing import forkserver
+from prophase.workers import load_ahead, run_all
+load_ahead(run_all, 2)
+print(open(f"/proc/{forkserver._forkserver._forkserver_pid}/status").read())
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    blocked = next(line for line in said.stdout.splitlines() if line.startswith("SigBlk"))
+    assert int(blocked.split()[1], 16) & 1 << signal.SIGINT - 1
 
 
 def _process(shared: int, task: int) -> int:

@@ -8,10 +8,11 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait as wait_for_end
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -29,6 +30,8 @@ _ALONE_S = 4.0
 #: how long nothing may come before it is asked whether anybody is at work; a worker that died
 #: has this long to start again
 _IDLE_S = 60.0
+#: how processes are made; not every system has the better way
+_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 #: what a worker process was given once, for all of its calls
 _shared: Any = None
 
@@ -79,6 +82,7 @@ def run_all(
         task = left.pop(0)
         yield task, function(shared, task)
     if left:
+        load_ahead(function, count)
         with _processes(min(count, len(left)), shared) as executor:
             yield from _as_they_finish(executor, _with_shared, function, left)
 
@@ -135,15 +139,33 @@ def _as_they_finish(
         ) from cause
 
 
+def load_ahead(function: Callable[..., Any], workers: int | str) -> None:
+    """Let what workers need to call a function be loaded while this process prepares the calls."""
+    if isinstance(workers, str) or workers <= 1 or _METHOD != "forkserver":
+        return
+    # Ctrl-C is for this process alone, also while the other one still loads; the tracker, started
+    # by the other one's start otherwise, lets signals through again
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.set_forkserver_preload([function.__module__])
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @contextmanager
 def _processes(count: int, shared: Any) -> Iterator[Executor]:
-    """Start fresh processes: forked ones would inherit locks of threads that they do not have."""
+    """Start processes, not forked from this one: they would inherit locks of threads they lack.
+
+    They come from a process that has no threads and has loaded what they need, once for all.
+    """
     before = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(
         count,
-        mp_context=multiprocessing.get_context("spawn"),
+        mp_context=multiprocessing.get_context(_METHOD),
         initializer=_begin,
-        initargs=(shared,),
+        initargs=(shared, dict(os.environ)),
     )
     try:
         yield executor
@@ -157,10 +179,12 @@ def _processes(count: int, shared: Any) -> Iterator[Executor]:
     executor.shutdown()
 
 
-def _begin(shared: Any) -> None:
+def _begin(shared: Any, environment: Mapping[str, str]) -> None:
     """Prepare a worker: it leaves Ctrl-C to its parent, and ends when the parent is gone."""
     global _shared
     _shared = shared
+    os.environ.clear()
+    os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -78,3 +81,19 @@ def test_an_array_of_another_type_than_the_compiled_code_expects_is_refused():
     narrow = np.zeros((2, 4))[:, ::2]
     with pytest.raises(TypeError, match="facts"):
         held(PlaceRules(narrow, False, False))
+
+
+def test_a_replay_loads_no_linear_algebra_and_others_still_have_it():
+    script = """
+import sys
+import numba, numpy as np, pandas as pd
+from prophase.sim import Cluster, Workload, compilation, simulate
+compilation.FEW = -1
+jobs = pd.DataFrame({"job_id": ["a"], "submit_s": [0.0], "duration_s": [5.0]})
+jobs["request_gpus"] = 1.0
+simulate(Workload.from_jobs(jobs), Cluster.uniform(1, 8))
+assert "scipy.linalg" not in sys.modules
+product = numba.njit(lambda a, b: np.dot(a, b))
+assert product(np.ones(3), np.ones(3)) == 3.0
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

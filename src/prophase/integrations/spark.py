@@ -108,6 +108,9 @@ class SparkEngine:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def hashed(self, text: ibis.Value) -> ibis.Value:
+        return text.hash()
+
     def to_pandas(self, table: ibis.Table) -> pd.DataFrame:
         try:
             frame: pd.DataFrame = self.connection.to_pandas(table)

@@ -216,7 +216,7 @@ class Dump:
             # they take less time and room to write, read and hold than long texts
             by = [f"_hash_{key}" for key in keys]
             left, keyed = (
-                side.mutate(**{f"_hash_{key}": side[key].hash() for key in keys})
+                side.mutate(**{f"_hash_{key}": self.engine.hashed(side[key]) for key in keys})
                 for side in (left, keyed)
             )
             keyed = keyed.drop(*keys)
@@ -246,10 +246,16 @@ class Dump:
         # more than memory holds at a time: part by part is faster than by way of the disk
         found = []
         for at in range(parts):
-            some, looked_up = (_part(side, by, at, parts) for side in (left, marked))
+            some, looked_up = (self._part(side, by[-1], at, parts) for side in (left, marked))
             joined = _left_joined(some, looked_up, by)
             found.append(self.materialised(joined, f"{name}-{at}"))
         return ibis.union(*found, distinct=False)
+
+    def _part(self, table: ibis.Table, key: str, at: int, parts: int) -> ibis.Table:
+        """Return the rows of a part; equal keys share theirs."""
+        held = table[key]
+        code = held if held.type().is_integer() else self.engine.hashed(held)
+        return table.filter((code & (parts - 1)) == at)
 
     def count_orphans(self, jobs: ibis.Table, *, unique: bool) -> None:
         """Note the rows of tables that were looked up and belong to no job of this table.
@@ -289,11 +295,6 @@ class Dump:
             part.rename(path)
         self._waiting += kept_lines(path)
         return self.engine.open_parquet(path)
-
-
-def _part(table: ibis.Table, keys: Sequence[str], at: int, parts: int) -> ibis.Table:
-    """Return the rows of a part; equal keys share theirs."""
-    return table.filter((table[keys[-1]].hash() & (parts - 1)) == at)
 
 
 def _left_joined(left: ibis.Table, right: ibis.Table, keys: Sequence[str]) -> ibis.Table:

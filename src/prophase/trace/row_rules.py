@@ -6,6 +6,7 @@ All of it is expressions, so it costs no second pass and runs on any engine.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,12 +16,14 @@ from prophase.errors import BadRowsError, InputError, ParameterError, SchemaErro
 from prophase.trace.dump import Dump
 from prophase.trace.engine import BadLine, Engine
 from prophase.trace.schema import SCHEMAS, Column, TableSchema
-from prophase.trace.text_table import BAD, REASON
+from prophase.trace.text_table import BAD, REASON, exactly
 
 #: columns that start with this count what was mended, and are not kept
 REPAIRED = "_repaired_"
 #: start before submit by up to this much is clock resolution, not an error
 CLOCK_STEP_S = 1.0
+#: the largest number that is not infinite
+_MOST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -149,25 +152,30 @@ def _derive_times(jobs: ibis.Table) -> ibis.Table:
 def _reason(schema: TableSchema, table: ibis.Table, keep: Sequence[KeepRule]) -> ibis.Value:
     """Return the first reason that applies: the reader's, the schema's, the user's."""
     branches: list[tuple[ibis.Value, ibis.Value | str]] = [(table[REASON].notnull(), table[REASON])]
+    # one comparison per column finds the few rows for which a reason is looked for
+    fit = table[REASON].isnull()
     for column in schema:
         if column.name not in table.columns:
             continue
+        value = table[column.name]
         if column.required:
-            branches.append((table[column.name].isnull(), f"{BAD}{column.name} is missing"))
-        branches += _range_branches(table, column)
+            branches.append((value.isnull(), f"{BAD}{column.name} is missing"))
+            fit &= value.notnull()
+        if column.kind == "number":
+            branches += _range_branches(value, column)
+            low, high = (-_MOST if column.low is None else column.low), column.high or _MOST
+            fit &= value.between(exactly(low), exactly(high))
     for rule in keep:
         if rule.needs not in table.columns:
             raise ParameterError(
                 f"--keep needs the column {rule.needs}, which this source does not fill."
             )
         branches.append((rule.fails(table), rule.reason))
-    return ibis.cases(*branches)
+        fit &= ~rule.fails(table)
+    return ibis.cases((~fit, ibis.cases(*branches)))
 
 
-def _range_branches(table: ibis.Table, column: Column) -> list[tuple[ibis.Value, str]]:
-    if column.kind != "number":
-        return []
-    value = table[column.name]
+def _range_branches(value: ibis.Value, column: Column) -> list[tuple[ibis.Value, str]]:
     # comparing, because Ibis' isinf() is always false on Spark
     endless = (value == float("inf")) | (value == float("-inf"))
     branches = [(endless, f"{BAD}{column.name} is infinite")]

@@ -299,7 +299,7 @@ def unique_ids(engine: Engine, name: str, table: ibis.Table) -> tuple[ibis.Table
         return int(totals["rows"].iloc[0] - totals["ids"].iloc[0])
 
     # all hashes different: all ids different; otherwise it may be a collision, so count exactly
-    repeats = repeated(ids.hash()) and repeated(ids)
+    repeats = repeated(engine.hashed(ids)) and repeated(ids)
     if not repeats:
         return table, 0
     order = [table[column] for column in table.columns if not column.startswith("_")]

@@ -35,7 +35,7 @@ from prophase.sim.sweep.resampled_traces import (
 )
 from prophase.sim.sweep.results import SweepResult
 from prophase.sim.workload import Workload
-from prophase.workers import run_all
+from prophase.workers import load_ahead, run_all
 
 #: what is computed, as its folder says; parts of it that were run apart
 KIND, PARTS = "sweep", "parts"
@@ -88,6 +88,7 @@ def run_sweep(
     >>> result.cells.shape[0], result.ranked().loc[0, "cluster"]
     (6, '1x10')
     """
+    load_ahead(run_cell, workers)
     ready = _prepared(workload, plan, own, sizings or {}, leave_out_unfit)
     with open_cells(folder, KIND, ready.data_hash, plan.to_dict()) as store:
         if folder is not None:

@@ -29,7 +29,7 @@ from prophase.sim.sweep.runner import measures_of
 from prophase.sim.whatif.scenarios import BASELINE, WhatIfScenario
 from prophase.sim.workload import name_some
 from prophase.stats import Estimate
-from prophase.workers import run_all
+from prophase.workers import load_ahead, run_all
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ def compare_scenarios(
     block_h : float, optional
         Hours that stay together; chosen from the data if not given, see ``blocks_for``.
     """
+    load_ahead(_replay, workers)
     first = scenarios[0]
     blocks, replay = replayed_blocks(first.workload, first.cluster, first.policy, block_h)
     drawn = drawing(scenarios, blocks)
