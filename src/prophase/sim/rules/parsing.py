@@ -126,7 +126,7 @@ def number_column(
     empty = cells.isna().to_numpy(np.bool_)
     if not pd.api.types.is_numeric_dtype(cells):
         # numbers are never blank, and a million of them take a second to write out
-        empty |= (cells.astype(str).str.strip() == "").to_numpy(np.bool_)
+        empty = empty | (cells.astype(str).str.strip() == "").to_numpy(np.bool_)
     if missing is not None:
         found = np.where(empty, missing, found)
     right = (found >= least) & (found > above) & (found <= most)
