@@ -25,10 +25,6 @@ settings.load_profile("explore" if os.environ.get("PROPHASE_EXPLORE") == "1" els
 # of the workers took 14 seconds to make it anew
 sys.dont_write_bytecode = False
 
-# tests make and drop many small objects; looking for cycles among them every 700 of them, as
-# Python does by itself, took a tenth of the processor time
-gc.set_threshold(50_000)
-
 ROOT = Path(__file__).parent.parent
 #: in CI a test that cannot run is a failure, not a gap
 REQUIRE_ALL = os.environ.get("PROPHASE_REQUIRE_ALL") == "1"

@@ -152,8 +152,6 @@ def main() -> None:
     # the workers of the tests hold all cores: no process more where nobody asks for one
     workers._ALONE_S = 600.0
     gc.freeze()
-    # a page ends before what it leaves behind is worth looking for
-    gc.set_threshold(50_000)
     for line in sys.stdin:
         print(_in_fork(**json.loads(line)), flush=True)
 
