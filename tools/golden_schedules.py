@@ -92,14 +92,16 @@ def _checksum(schedule: Any, attempts: pd.DataFrame) -> str:
 
 def _nodes(rng: np.random.Generator) -> pd.DataFrame:
     count = int(rng.integers(1, 9))
-    nodes = pd.DataFrame({"node_id": [f"n{number}" for number in range(count)]})
-    nodes["gpus"] = rng.choice([0.0, 1.0, 2.0, 4.0, 8.0], count)
-    nodes["gpu_type"] = rng.choice(TYPES, count)
-    nodes["cpu_cores"] = rng.integers(4, 33, count).astype(float)
-    nodes["memory_gib"] = rng.integers(8, 129, count).astype(float)
+    nodes = {
+        "node_id": [f"n{number}" for number in range(count)],
+        "gpus": rng.choice([0.0, 1.0, 2.0, 4.0, 8.0], count),
+        "gpu_type": rng.choice(TYPES, count),
+        "cpu_cores": rng.integers(4, 33, count).astype(float),
+        "memory_gib": rng.integers(8, 129, count).astype(float),
+    }
     # the first takes what most jobs ask for
-    nodes.loc[0, ["gpus", "cpu_cores", "memory_gib"]] = [8.0, 32.0, 128.0]
-    return nodes
+    nodes["gpus"][0], nodes["cpu_cores"][0], nodes["memory_gib"][0] = 8.0, 32.0, 128.0
+    return pd.DataFrame(nodes)
 
 
 def _jobs(rng: np.random.Generator) -> pd.DataFrame:

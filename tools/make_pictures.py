@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
 _PROPHASE = "from prophase.cli.main import run; run()"
 #: picture of README and guides -> page
 PICTURES = {

@@ -123,7 +123,10 @@ def number_column(
     """
     cells = table[column]
     found = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    empty = (cells.isna() | (cells.astype(str).str.strip() == "")).to_numpy(np.bool_)
+    empty = cells.isna().to_numpy(np.bool_)
+    if not pd.api.types.is_numeric_dtype(cells):
+        # numbers are never blank, and a million of them take a second to write out
+        empty = empty | (cells.astype(str).str.strip() == "").to_numpy(np.bool_)
     if missing is not None:
         found = np.where(empty, missing, found)
     right = (found >= least) & (found > above) & (found <= most)

@@ -18,8 +18,14 @@ def made() -> pd.DataFrame:
     return jobs[jobs["duration_s"].notna()].reset_index(drop=True)
 
 
-def test_few_profiles_with_names_cover_every_job(made: pd.DataFrame) -> None:
-    found = WorkloadProfiler().fit(made)
+@pytest.fixture(scope="module")
+def found(made: pd.DataFrame) -> WorkloadProfiler:
+    return WorkloadProfiler().fit(made)
+
+
+def test_few_profiles_with_names_cover_every_job(
+    made: pd.DataFrame, found: WorkloadProfiler
+) -> None:
     assert 5 <= len(found.profiles_) <= 16
     assert not any(one.outliers for one in found.profiles_)
     names = [one.name for one in found.profiles_]
@@ -30,9 +36,9 @@ def test_few_profiles_with_names_cover_every_job(made: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_tenth_more_jobs_and_another_seed_leave_the_groups_as_they_are(
-    made: pd.DataFrame, seed: int
+    made: pd.DataFrame, found: WorkloadProfiler, seed: int
 ) -> None:
-    whole = WorkloadProfiler().fit(made).labels_
+    whole = found.labels_
     kept = np.sort(np.random.default_rng(seed).permutation(len(made))[: int(len(made) / 1.1)])
     part = WorkloadProfiler(random_state=seed).fit(made.iloc[kept].reset_index(drop=True))
     assert adjusted_rand_score(whole[kept], part.labels_) > 0.9
