@@ -7,7 +7,7 @@ are most alike), the user's limit, and LightGBM, CatBoost and quantile forests w
 ranges (install lightgbm, catboost and quantile-forest to see them). Online the latter are trained
 anew four times over the judged part. One row is recorded per trace, cut and mode, with all measures
 of all rivals. "Totals" counts wins, ties and losses over the latest row of each name and prints
-the tables of docs/explain/prediction.md. This is the whole of it:
+the table of docs/explain/prediction.md. This is the whole of it:
 
     python benchmarks/quality/prediction.py --part ahead,clusters,totals --most 5000
 
@@ -274,7 +274,7 @@ def totals() -> None:
         }
         if rows:
             _count(f"totals: {part}, {mode}", list(rows.values()))
-    _tables({n: r["measures"] for n, r in latest_rows.items() if not n.startswith("totals")})
+    _table({n: r["measures"] for n, r in latest_rows.items() if not n.startswith("totals")})
 
 
 def _count(name: str, runs: list[Found]) -> None:
@@ -292,7 +292,16 @@ def _count(name: str, runs: list[Found]) -> None:
             "strata of 100 jobs to 85 %": f"{sum(least)} of {len(least)}",
         },
     }
-    groups = {"all three rules": RULES, **{rival: (rival,) for rival in RIVALS}}
+    near = [
+        run["default"]["within_20_pct"] >= run["backoff-median"]["within_20_pct"] - X2_TIE / 2
+        for run in runs
+    ]
+    counts["within 20 %, less half a point of back-off"] = f"{sum(near)} of {len(near)}"
+    groups = {
+        "all three rules": RULES,
+        "global and back-off median": RULES[:2],
+        **{rival: (rival,) for rival in RIVALS},
+    }
     for group, rivals in groups.items():
         met = [run for run in runs if all(rival in run for rival in rivals)]
         if met:
@@ -309,28 +318,29 @@ def _count(name: str, runs: list[Found]) -> None:
     print(json.dumps(counts, indent=1), flush=True)
 
 
-def _tables(rows: dict[str, Found]) -> None:
-    """Print a line per trace: the default, the best rule and the best of other libraries."""
-    names = dict.fromkeys(re.sub(r"(, last \d+%)?, [a-z ]+$", "", name) for name in rows)
-    for name, mode in product(names, MODES):
-        runs = [
-            run
-            for title, run in rows.items()
-            if title.startswith(f"{name},") and title.endswith(mode)
-        ]
-        cells = [name.partition(" ")[2], mode]
-        for key, pick, form in (
-            ("within_x2_pct", max, "{:.0f}"), ("r2_log", max, "{:.2f}"),
-            ("interval_score_log", min, "{:.1f}"),
-        ):  # fmt: skip
-            for rivals in (("default",), RULES, tuple(PEERS)):
+def _table(rows: dict[str, Found]) -> None:
+    """Print the table of the page: a line per trace, a number per cut."""
+    for name in dict.fromkeys(re.sub(r"(, last \d+%)?, [a-z ]+$", "", one) for one in rows):
+        cells, behind = [name.partition(" ")[2]], []
+        for mode in MODES:
+            runs = [
+                run
+                for title, run in rows.items()
+                if title.startswith(f"{name},") and title.endswith(mode)
+            ]
+            for key, pick, form, groups in (
+                ("within_x2_pct", max, "{:.0f}", (("default",), RULES, tuple(PEERS))),
+                ("interval_score_log", min, "{:.1f}", (("default",), tuple(PEERS))),
+                ("coverage_90_pct", max, "{:.0f}", (("default",),)),
+            ):
                 best = [
-                    pick([run[r][key] for r in rivals if r in run], default=nan) for run in runs
-                ]
-                cells.append(", ".join(form.format(value) for value in best))
-        cells.append(", ".join(f"{run['default']['coverage_90_pct']:.0f}" for run in runs))
-        cells.append(", ".join("yes" if held(run, RULES) else "no" for run in runs))
-        print("| " + " | ".join(cells) + " |", flush=True)
+                    [pick((run[one][key] for one in group if one in run), default=nan)
+                     for group in groups]
+                    for run in runs
+                ]  # fmt: skip
+                cells.append(", ".join("/".join(map(form.format, cut)) for cut in best))
+            behind.append(sum(not held(run, RULES) for run in runs))
+        print("| " + " | ".join([*cells, ", ".join(map(str, behind))]) + " |", flush=True)
 
 
 LEVELS = (0.05, 0.5, 0.95)
