@@ -312,10 +312,19 @@ def _count(name: str, runs: list[Found]) -> None:
             counts["ties or wins"][group] = f"{sum(held(run, rivals) for run in met)} of {len(met)}"
             if len(rivals) == 1:
                 counts["interval score at or below"][group] = f"{sum(no_worse)} of {len(met)}"
+    counts["a rule is no worse in both measures and ahead of a tie in one"] = sum(
+        any(_beats(run, rule) for rule in RULES) for run in runs
+    )
     won = float(np.mean([held(run, RULES) for run in runs]))
     record(Measurement(f"{name}: ties or wins against all three rules", "share of runs", [won],
                        remark=f"{len(runs)} runs", measures=counts))  # fmt: skip
     print(json.dumps(counts, indent=1), flush=True)
+
+
+def _beats(run: Found, rule: str) -> bool:
+    own, other = run["default"], run[rule]
+    keys = ("within_x2_pct", "r2_log")
+    return all(other[key] >= own[key] for key in keys) and not held(run, [rule])
 
 
 def _table(rows: dict[str, Found]) -> None:
