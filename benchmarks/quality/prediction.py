@@ -85,8 +85,6 @@ RULES = ("global-median", "backoff-median", "recent-median")
 KEPT = (*SHOWN, *ERRORS, "range_factor_median", "interval_score_log", "jobs", "abstained")
 #: so often rivals of other libraries are trained anew while the judged part goes on
 REFITS = 4
-#: group jobs by measured use, which only the PAI rows have
-PROFILED = tuple(name for name in METHODS if name.startswith("profile-"))
 #: a sentence encoder beside the words, if it is installed
 ENCODED = "mixture+wordllama"
 NAMES_SHOWN = ("within_x2_pct", "r2_log", "interval_score_log", "coverage_90_pct")
