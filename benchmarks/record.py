@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -27,6 +28,8 @@ class Measurement:
     baseline_values: list[float] = field(default_factory=list)
     data: str = ""
     remark: str = ""
+    #: more of the same run than one number, such as all measures of all rivals
+    measures: dict[str, Any] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float | None:
@@ -47,6 +50,8 @@ def record(measurement: Measurement) -> None:
         "python": platform.python_version(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+    if not measurement.measures:
+        del row["measures"]
     against = (
         f", {row['ratio']:.3g} x {measurement.baseline}" if measurement.baseline_values else ""
     )
