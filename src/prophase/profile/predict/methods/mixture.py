@@ -61,7 +61,7 @@ from prophase.profile.predict.leaf_forest import (
     rows_for_forests,
 )
 from prophase.profile.predict.left_out_owners import owner_level, turns
-from prophase.profile.predict.memory import Recall
+from prophase.profile.predict.memory import RECENT, Recall
 from prophase.profile.predict.point_and_range import (
     STRANGER,
     Match,
@@ -85,6 +85,7 @@ from prophase.profile.predict.training_features import (
     PART,
     features,
     lessons,
+    recent_backoff,
     strangers,
 )
 from prophase.profile.predict.word_memory import WordRecall
@@ -98,8 +99,9 @@ _PLACES = ((np.arange(_STEPS) + 0.5) / _STEPS * POOLED).astype(int)
 _LOW, _HIGH = int(0.05 * _STEPS), int(0.95 * _STEPS)
 #: the back-off median is trusted if so much of the distribution lies within a factor of two
 _AROUND = 0.4
-#: of what jobs use: the place of the distribution's own number among those that could be told
-_OWN = 2
+#: the last of the numbers that could be told: of run times the median of the latest jobs of
+#: the key, of what jobs use the distribution's own number
+_LATELY = _OWN = 2
 #: outcomes per expert when weights are learned
 _COMPARED = 24
 #: jobs answered at once; bounds the memory
@@ -477,7 +479,7 @@ class Mixture(Predictor):
             rows = np.flatnonzero(late == regime)
             lead[rows] = self.leading_.leaders(kinds[rows], question.as_of[rows], stale=regime)
         simple = self._simple(question, recall, stratum)
-        points = self._points(simple, steps, None if every else lead)
+        points = self._points(simple, recall, steps, None if every else lead)
         points = np.minimum(points, longest)
         return PointAndRange(
             points[np.arange(len(lead)), lead], low, high, steps, points if every else None
@@ -526,15 +528,21 @@ class Mixture(Predictor):
         ]
         return _replaced(match.reason, rows, told)
 
-    def _points(self, simple: Floats, steps: Floats, lead: Ints | None) -> Floats:
+    def _points(
+        self, simple: Floats, recall: list[Recall], steps: Floats, lead: Ints | None
+    ) -> Floats:  # fmt: skip
         """Return the numbers that could be told, the one that needs no learning first.
 
-        Of run times the other is the most useful of three, of what jobs use the simple one where
-        enough of the distribution lies around it, and the distribution's own.
+        Of run times the others are the most useful of three and the median of the latest jobs, of
+        what jobs use the simple one where enough of the distribution lies around it, and the
+        distribution's own.
         """
         if self.target_ == "duration_s":
-            points = np.column_stack([simple, simple])
-            rows = np.arange(len(simple)) if lead is None else np.flatnonzero(lead)
+            points = np.column_stack([simple, simple, simple])
+            if lead is None or (lead == _LATELY).any():
+                lately = recent_backoff(recall, RECENT)
+                points[:, _LATELY] = np.where(np.isnan(lately), simple, lately)
+            rows = np.arange(len(simple)) if lead is None else np.flatnonzero(lead == TRUSTED)
             few = steps[rows][:, ::2]
             own = best_points(few, self.variance_, FACTOR_TWO, EXACT_TOO)
             offered = np.column_stack([simple[rows], own])
