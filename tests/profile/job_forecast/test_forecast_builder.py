@@ -47,7 +47,7 @@ def test_a_request_that_no_finished_job_states_is_said_not_to_count(
     model: JobModel,
 ) -> None:
     told = " ".join(ask(model, {"user": "ann", "cpus": 4000}).unsure)
-    assert "request_cpu_cores not used: finished jobs do not say it" in told
+    assert "request_cpu_cores not used: no finished job says it." in told
 
 
 def test_an_attribute_is_found_again_under_the_name_it_was_imported_from() -> None:

@@ -268,9 +268,15 @@ def _unsure(
     if absent:
         sentences.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
     sentences += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
-    unused = [_own_name(name) for name in columns if _is_unused(name, model)]
+    names = [name for name in columns if _is_unused(name, model)]
+    unused = list(map(_own_name, names))
     if unused:
-        said = f"{', '.join(unused)} not used: finished jobs do not say it, or it was left out."
+        said = f"{', '.join(unused)} not used: "
+        # of attributes, some are refused as leaks
+        if unused == names:
+            said += "no finished job says it."
+        else:
+            said += "finished jobs do not say it, or it was left out."
         near = dict.fromkeys(near_name(one, set(model.columns) - set(columns)) for one in unused)
         sentences.append(" ".join([said, *filter(None, near)]))
     for one in found:
