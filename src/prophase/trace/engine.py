@@ -10,8 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -187,8 +186,7 @@ class DuckEngine:
         try:
             # here the hash table is one of the few rows
             self.connection.raw_sql("RESET disabled_optimizers")
-            with _step_by_step():
-                return self.connection.to_pyarrow(looked)
+            return self.connection.to_pyarrow(looked)
         except duckdb.Error:
             # a piece may begin inside a quoted cell; whatever is wrong, the whole file shows it
             return None
@@ -219,8 +217,7 @@ class DuckEngine:
         watcher = Thread(target=self._watch, args=(finished, progress), daemon=True)
         watcher.start()
         try:
-            with _step_by_step():
-                self.connection.to_parquet(table, path, **PARQUET, **kept)
+            self.connection.to_parquet(table, path, **PARQUET, **kept)
         except Exception as cause:
             raise self._in_our_words(cause, path) from cause
         finally:
@@ -232,8 +229,7 @@ class DuckEngine:
 
     def to_pandas(self, table: ibis.Table) -> pd.DataFrame:
         try:
-            with _step_by_step():
-                frame: pd.DataFrame = self.connection.to_pandas(table)
+            frame: pd.DataFrame = self.connection.to_pandas(table)
         except Exception as cause:
             raise self._in_our_words(cause, "query") from cause
         return frame
@@ -258,21 +254,6 @@ class DuckEngine:
     def _watch(self, finished: Event, progress: Progress) -> None:
         while not finished.wait(0.2):
             progress(max(0.0, self.connection.con.query_progress()))
-
-
-@contextmanager
-def _step_by_step() -> Iterator[None]:
-    """Let Ibis write the steps of an expression one inside the other.
-
-    Putting them together took a tenth to a fifth of the time of a small import. DuckDB does it,
-    too: large imports take as long as before.
-    """
-    fused = ibis.options.sql.fuse_selects
-    ibis.options.sql.fuse_selects = False
-    try:
-        yield
-    finally:
-        ibis.options.sql.fuse_selects = fused
 
 
 def _memory_mib() -> int:
