@@ -4,9 +4,10 @@ The back-off median is a rule that needs no learning, and leads. Another number 
 where it has proved better: where the gain over the earlier jobs of the same stratum is larger
 than chance allows, and no single measure (within a factor of two, within 20 %, squared error)
 got worse. Of run times that number is the one that the distribution finds most useful, of the
-back-off median and two of its own. Of a job that is like none before, the distribution may be
-that of another world, and where no earlier part of the history could be judged, since no job had
-ended before the others came, nothing has shown what it is worth: there the back-off median stays.
+back-off median and two of its own, or the median of the latest jobs. Of a job that is like none
+before, the distribution may be that of another world, and where no earlier part of the history
+could be judged, since no job had ended before the others came, nothing has shown what it is worth:
+there the back-off median stays.
 How often this keeps up with the better of back-off and global median is measured by
 ``benchmarks/quality/prediction.py --part ahead``.
 

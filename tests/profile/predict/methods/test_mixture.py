@@ -72,6 +72,23 @@ def test_on_a_cluster_it_never_saw_it_follows_the_rule_that_holds_there() -> Non
     assert once["default"]["within_x2_pct"] >= once["global-median"]["within_x2_pct"] - 1
 
 
+def test_the_median_of_the_latest_jobs_is_told_where_it_leads(
+    jobs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # some twenty jobs of a group
+    jobs = jobs.drop(columns=["task", "request_gpus"])
+    asked = jobs[800:900]
+    told, recent, simple = (
+        predictor_named(name).fit(jobs[:800])
+        for name in ("mixture", "recent-median", "backoff-median")
+    )
+    assert isinstance(told, Mixture)
+    monkeypatch.setattr(told.leading_, "leaders", lambda kinds, *_, **__: np.full(len(kinds), 2))
+    lately = recent.predict(asked)["value"]
+    np.testing.assert_allclose(told.predict(asked)["value"], lately)
+    assert (lately != simple.predict(asked)["value"]).mean() > 0.5
+
+
 def test_updates_one_by_one_equal_a_batch_within_one_percent(jobs: pd.DataFrame) -> None:
     one_by_one, batch = (predictor_named("mixture").fit(jobs[:300]) for _ in range(2))
     for row in range(300, 330):
