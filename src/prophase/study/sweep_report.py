@@ -12,6 +12,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
+from prophase.sim.measures.offered_load import times_asked
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.resampled_traces import AS_RECORDED, interval_remark
@@ -156,14 +157,13 @@ def sweep_answer(
 def overload_remark(result: SweepResult) -> str:
     """Say where jobs ask for more than there is; nothing if they do nowhere."""
     cells = result.cells[result.cells["seed"] == AS_RECORDED]
-    needed = cells.get("overload.needed")
-    if needed is None or needed.isna().all():
+    times = times_asked(cells)
+    if not len(times):
         return ""
-    most = float((needed / cells["overload.capacity"]).max())
     return (
-        f"Overloaded in {int(needed.notna().sum()):,} of {len(cells):,} combinations: jobs ask for "
-        f"up to {most:.3g} times what there is, so waits grow as long as jobs come, and their mean "
-        "tells how long the trace is."
+        f"Overloaded in {len(times):,} of {len(cells):,} combinations: jobs ask for up to "
+        f"{times.max():.3g} times what there is, so waits grow as long as jobs come, and their "
+        "mean tells how long the trace is."
     )
 
 

@@ -163,7 +163,8 @@ def _reason(schema: TableSchema, table: ibis.Table, keep: Sequence[KeepRule]) ->
             fit &= value.notnull()
         if column.kind == "number":
             branches += _range_branches(value, column)
-            low, high = (-_MOST if column.low is None else column.low), column.high or _MOST
+            low = -_MOST if column.low is None else column.low
+            high = _MOST if column.high is None else column.high
             fit &= value.between(exactly(low), exactly(high))
     for rule in keep:
         if rule.needs not in table.columns:

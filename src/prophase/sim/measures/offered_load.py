@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from prophase import units
 from prophase.plural import listed
@@ -162,6 +163,13 @@ def load_measures(schedule: JobTimes) -> dict[str, Any]:
             "said": _sentence(worst, beyond[1:]),
         }
     return found
+
+
+def times_asked(cells: pd.DataFrame) -> pd.Series:
+    """Return how many times the capacity jobs ask for, of overloaded replays; a row per replay."""
+    if "overload.needed" not in cells:
+        return pd.Series(dtype=np.float64)
+    return (cells["overload.needed"] / cells["overload.capacity"]).dropna()
 
 
 def _throughput(schedule: JobTimes, days: float) -> dict[str, float]:

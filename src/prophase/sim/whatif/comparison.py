@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, nearest
-from prophase.sim.measures.offered_load import load_measures
+from prophase.sim.measures.offered_load import load_measures, times_asked
 from prophase.sim.request_variants import highest_of
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import try_policies, unfit_jobs
@@ -43,20 +43,20 @@ class ScenarioComparison:
 
     def overload(self) -> dict[str, Any] | None:
         """Return what is overloaded in the baseline, if anything is."""
-        base, own = self.scenarios[0], self.cells["scenario"] == BASELINE
-        needed = self.cells.get("overload.needed")
-        if needed is None or needed[own & (self.cells["seed"] == AS_RECORDED)].isna().all():
+        base = self.scenarios[0]
+        if BASELINE not in self._times_asked():
             return None
         found = load_measures(simulate(base.workload, base.cluster, **base.policy))
         return found.get("overload")
 
     def overloaded(self) -> dict[str, float]:
         """Return the changes after which jobs ask for more than there is, and how many times."""
-        if "overload.needed" not in self.cells:
-            return {}
-        recorded = self.cells[self.cells["seed"] == AS_RECORDED].set_index("scenario")
-        times = (recorded["overload.needed"] / recorded["overload.capacity"]).dropna()
-        return {str(name): float(share) for name, share in times.items() if name != BASELINE}
+        every = self._times_asked()
+        return {str(name): float(times) for name, times in every.items() if name != BASELINE}
+
+    def _times_asked(self) -> pd.Series:
+        recorded = self.cells["seed"] == AS_RECORDED
+        return times_asked(self.cells[recorded].set_index("scenario"))
 
     def ranked(self, measure: str = "mean_wait_s") -> pd.DataFrame:
         """Return one row per scenario, best first.
